@@ -16,20 +16,24 @@ export interface Token {
   readonly line: number;
 }
 
+/** The kinds in the order of the grammar's groups. */
+const kinds = ["float", "integer", "string", "word", "dot", "mark"] as const;
+
 /**
- * In this order: white space and comments; numbers (floats first, because they begin like an integer); strings;
- * words with the modifiers that follow them, `add.rn.f32` or `%tid.x`; words that begin with a dot; single marks.
+ * In this order: white space and comments, in no group; numbers (floats first, because they begin like an integer);
+ * strings; words with the modifiers that follow them, `add.rn.f32` or `%tid.x`; words that begin with a dot; single
+ * marks. The groups have no names, for an object of them for each token would take most of the time.
  */
 const grammar = new RegExp(
   [
-    "(?<space>[ \\t\\r\\n]+|//[^\\n]*|/\\*[^]*?\\*/)",
-    "(?<float>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|[0-9]+\\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)",
-    "(?<integer>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|[0-9]+U?)",
-    '(?<string>"[^"\\n]*")',
-    "(?<word>(?:[a-zA-Z]|[_$%][a-zA-Z0-9_$]|_(?![a-zA-Z0-9_$]))[a-zA-Z0-9_$]*" +
+    "[ \\t\\r\\n]+|//[^\\n]*|/\\*[^]*?\\*/",
+    "(0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|[0-9]+\\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)",
+    "(0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|[0-9]+U?)",
+    '("[^"\\n]*")',
+    "((?:[a-zA-Z]|[_$%][a-zA-Z0-9_$]|_(?![a-zA-Z0-9_$]))[a-zA-Z0-9_$]*" +
     "(?:\\.[a-zA-Z0-9_]+(?:::[a-zA-Z0-9_]+)*)*)",
-    "(?<dot>\\.[a-zA-Z][a-zA-Z0-9_]*)",
-    "(?<mark>[-+{}()<>\\[\\],;:=@!|*])",
+    "(\\.[a-zA-Z][a-zA-Z0-9_]*)",
+    "([-+{}()<>\\[\\],;:=@!|*])",
   ].join("|"),
   "y",
 );
@@ -48,10 +52,9 @@ export function tokenize(text: string): Token[] {
     const match = grammar.exec(text);
     if (match === null) throw new PtxError(line, `${JSON.stringify(text[at])} does not begin a token`);
     const [written] = match;
-    for (const kind of ["float", "integer", "string", "word", "dot", "mark"] as const) {
-      if (match.groups?.[kind] !== undefined) tokens.push({ kind, text: written, line });
-    }
-    for (const character of written) if (character === "\n") line++;
+    const kind = kinds.find((_, group) => match[group + 1] !== undefined);
+    if (kind !== undefined) tokens.push({ kind, text: written, line });
+    else for (let i = 0; i < written.length; i++) if (written[i] === "\n") line++; // no token has a line's end in it
     at += written.length;
   }
   tokens.push({ kind: "end", text: "the end of the text", line });

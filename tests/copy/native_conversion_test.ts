@@ -21,6 +21,7 @@ import { missingUnicorn, python } from "../support/emulator.ts";
 import { GuardedMemory } from "../support/guarded_memory.ts";
 import { needs } from "../support/needs.ts";
 import { elements, pairsOfTypes, shown } from "../support/numbers.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 import { convertedOneByOne } from "../support/scalar_conversion.ts";
 
@@ -79,7 +80,7 @@ test("of the pairs that programs convert most, most have machine code", () => {
 });
 
 for (const arch of ["x86_64", "aarch64"] as const) {
-  test(
+  testOnce(
     ...needs(missingUnicorn, `${arch}: machine code converts every turn correctly, and touches nothing else`),
     () => {
       check(

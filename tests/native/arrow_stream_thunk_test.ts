@@ -17,6 +17,7 @@ import {
   x8664Take,
 } from "../../src/native/arrow_stream_thunk.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
 
@@ -80,7 +81,7 @@ const shapes: fc.Arbitrary<TakeShape> = fc.record({
 });
 
 for (const [arch, take, load] of [["x86_64", x8664Take, x8664Load], ["aarch64", aarch64Take, aarch64Load]] as const) {
-  test(
+  testOnce(
     ...needs(missingUnicorn, `${arch}: the code takes items on an emulated processor, for any offsets and sizes`),
     () => {
       const cases = fc.record({

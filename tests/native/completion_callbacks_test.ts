@@ -13,6 +13,7 @@ import {
   x8664Completion,
 } from "../../src/native/completion_callbacks.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
 
@@ -92,7 +93,7 @@ for (const [whose, get] of callbacks) {
 }
 
 for (const [arch, encode] of [["x86_64", x8664Completion], ["aarch64", aarch64Completion]] as const) {
-  test(...needs(missingUnicorn, `the ${arch} code does the same, and preserves its caller's registers`), () => {
+  testOnce(...needs(missingUnicorn, `the ${arch} code does the same, and preserves its caller's registers`), () => {
     const base = 0x30_0000n;
     const sample = fc.sample(ends, { numRuns: 300, seed: 7 });
     const cases = sample.map((end) => {

@@ -23,6 +23,7 @@ import { assembleHere } from "../../src/native/assembler.ts";
 import { runCode } from "../../src/native/run_code.ts";
 import { layoutOf } from "../../src/ffi/struct.ts";
 import { cString } from "../../src/ffi/c_string.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { runScriptForJson } from "../support/child.ts";
@@ -269,7 +270,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
     counter: counters,
     meanwhile: fc.array(counters, { maxLength: exclusive ? 3 : 0 }),
   });
-  test(...needs(missingUnicorn, `${arch}: the code works on an emulated processor, for any offsets`), () => {
+  testOnce(...needs(missingUnicorn, `${arch}: the code works on an emulated processor, for any offsets`), () => {
     check(
       fc.property(fc.noShrink(fc.array(thunk, { minLength: 100, maxLength: 100 })), (thunks) => {
         const cases = thunks.map(({ shape: [context, clear], content, counter, meanwhile }) => {

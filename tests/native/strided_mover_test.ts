@@ -19,6 +19,7 @@ import {
 import { jobOf, units } from "../../src/native/strided_mover.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Where emulate_call.py puts the code, and the memory. */
@@ -167,7 +168,7 @@ test("single bytes of a long row that is dense where they are written are gather
 });
 
 for (const arch of ["x86_64", "aarch64"] as const) {
-  test(
+  testOnce(
     ...needs(missingUnicorn, `${arch}: machine code moves along any axes, writes nothing else, and can be repeated`),
     () => {
       const several = fc.array(moves.filter(({ move }) => fits(move)), { minLength: 60, maxLength: 60 });
@@ -181,7 +182,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
     },
   );
 
-  test(...needs(missingUnicorn, `${arch}: machine code reads nothing behind the last element`), () => {
+  testOnce(...needs(missingUnicorn, `${arch}: machine code reads nothing behind the last element`), () => {
     const last = [{ extent: 3, to: 16, from: 0 }];
     const gathered = { bytes: 1, axes: [{ extent: 35, to: 1, from: 0 }] };
     emulate(arch, [{ program: gatherProgram, move: gathered, memory: patternOf(mapped, 3), from: mapped - 1 }]);

@@ -12,6 +12,7 @@ import { libc } from "../../src/ffi/libc.ts";
 import { canStartThreads, ThreadTeam } from "../../src/native/thread_team.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 import { runScript } from "../support/child.ts";
 import { until } from "../support/until.ts";
@@ -206,52 +207,63 @@ const codes = {
 };
 
 for (const arch of ["x86_64", "aarch64"] as const) {
-  test(...needs(missingUnicorn, `the ${arch} code makes every call with its arguments and reports its rounds`), () => {
-    const base = 0x30_0000;
-    const at = { call: 0x100, wait: 0x180, post: 0x200, permits: 0x280, rounds: 0x300, entries: 0x400, results: 0x800 };
-    const code = codes[arch];
-    const cases = [[], [0], [0, 1], [0, 0, 1, 0, 2], [2, 1, 0, 2, 1, 1]].map((rounds, nth) => {
-      const memory = new DataView(new ArrayBuffer(0x1000));
-      const bytes = new Uint8Array(memory.buffer);
-      const put = (offset: number, ...words: number[]) =>
-        words.forEach((word, n) => memory.setBigUint64(offset + 8 * n, BigInt(word), true));
-      for (const name of ["call", "wait", "post"] as const) bytes.set(Uint8Array.fromHex(code[name]), at[name]);
-      const next = 5 * nth; // the ring has eight entries: some runs wrap around
-      put(0, next, 7, base + at.entries, base + at.permits, base + at.wait, base + at.post);
-      const left = [0, 1, 2].map((round) => rounds.filter((one) => one === round).length + (round === 2 ? 1 : 0));
-      left.forEach((count, round) => put(at.rounds + 64 * round, count));
-      rounds.forEach((round, i) => {
-        const result = base + at.results + 32 * i;
-        put(
-          at.entries + 40 * ((next + i) % 8),
-          base + at.call,
-          result,
-          70 + i,
-          2 ** 40 + i,
-          base + at.rounds + 64 * round,
-        );
-      });
-      const given = bytes.toHex();
-      put(0, next + rounds.length + 1); // plus the one that ends the thread
-      put(at.permits, 2 * (rounds.length + 1)); // each wait was interrupted once
-      left.forEach((count, round) => {
-        const before = rounds.filter((one) => one === round).length;
-        put(at.rounds + 64 * round, count - before, before > 0 && before === count ? 1 : 0);
-      });
-      rounds.forEach((_, i) => put(at.results + 32 * i, 70 + i, 2 ** 40 + i, 0));
-      return {
-        given: { arch, code: code.take.toHex(), memory: given, arguments: [base] },
-        expected: { memory: bytes.toHex(), returned: true, preserved: true },
+  testOnce(
+    ...needs(missingUnicorn, `the ${arch} code makes every call with its arguments and reports its rounds`),
+    () => {
+      const base = 0x30_0000;
+      const at = {
+        call: 0x100,
+        wait: 0x180,
+        post: 0x200,
+        permits: 0x280,
+        rounds: 0x300,
+        entries: 0x400,
+        results: 0x800,
       };
-    });
-    const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
-    const input = JSON.stringify(cases.map(({ given }) => given));
-    const { status, stdout, stderr } = spawnSync(python, [script], { input, encoding: "utf8" });
-    assertEquals(status, 0, stderr);
-    const reports: { memory: string; returned: boolean; preserved: boolean }[] = JSON.parse(stdout);
-    assertEquals(
-      reports.map(({ memory, returned, preserved }) => ({ memory, returned, preserved })),
-      cases.map(({ expected }) => expected),
-    );
-  });
+      const code = codes[arch];
+      const cases = [[], [0], [0, 1], [0, 0, 1, 0, 2], [2, 1, 0, 2, 1, 1]].map((rounds, nth) => {
+        const memory = new DataView(new ArrayBuffer(0x1000));
+        const bytes = new Uint8Array(memory.buffer);
+        const put = (offset: number, ...words: number[]) =>
+          words.forEach((word, n) => memory.setBigUint64(offset + 8 * n, BigInt(word), true));
+        for (const name of ["call", "wait", "post"] as const) bytes.set(Uint8Array.fromHex(code[name]), at[name]);
+        const next = 5 * nth; // the ring has eight entries: some runs wrap around
+        put(0, next, 7, base + at.entries, base + at.permits, base + at.wait, base + at.post);
+        const left = [0, 1, 2].map((round) => rounds.filter((one) => one === round).length + (round === 2 ? 1 : 0));
+        left.forEach((count, round) => put(at.rounds + 64 * round, count));
+        rounds.forEach((round, i) => {
+          const result = base + at.results + 32 * i;
+          put(
+            at.entries + 40 * ((next + i) % 8),
+            base + at.call,
+            result,
+            70 + i,
+            2 ** 40 + i,
+            base + at.rounds + 64 * round,
+          );
+        });
+        const given = bytes.toHex();
+        put(0, next + rounds.length + 1); // plus the one that ends the thread
+        put(at.permits, 2 * (rounds.length + 1)); // each wait was interrupted once
+        left.forEach((count, round) => {
+          const before = rounds.filter((one) => one === round).length;
+          put(at.rounds + 64 * round, count - before, before > 0 && before === count ? 1 : 0);
+        });
+        rounds.forEach((_, i) => put(at.results + 32 * i, 70 + i, 2 ** 40 + i, 0));
+        return {
+          given: { arch, code: code.take.toHex(), memory: given, arguments: [base] },
+          expected: { memory: bytes.toHex(), returned: true, preserved: true },
+        };
+      });
+      const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
+      const input = JSON.stringify(cases.map(({ given }) => given));
+      const { status, stdout, stderr } = spawnSync(python, [script], { input, encoding: "utf8" });
+      assertEquals(status, 0, stderr);
+      const reports: { memory: string; returned: boolean; preserved: boolean }[] = JSON.parse(stdout);
+      assertEquals(
+        reports.map(({ memory, returned, preserved }) => ({ memory, returned, preserved })),
+        cases.map(({ expected }) => expected),
+      );
+    },
+  );
 }

@@ -17,6 +17,7 @@ import {
 import { compile, type Instruction, scratch } from "../../src/wasm/mod.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Where emulate_call.py puts the memory. */
@@ -160,7 +161,7 @@ function expectedOf({ name, count, operands, registers: [into = 0, ...from] }: C
 }
 
 for (const arch of ["x86_64", "aarch64"] as const) {
-  test(
+  testOnce(
     ...needs(missingUnicorn, `${arch}: every computation has WebAssembly's result, whatever registers it uses`),
     () => {
       const several = fc.tuple(...all.flatMap((name) => [caseOf(name), caseOf(name), caseOf(name), caseOf(name)]));

@@ -13,7 +13,6 @@ import process from "node:process";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { findBun } from "../../tools/bun.ts";
-import { isBun } from "../support/child.ts";
 import { runtimes } from "../support/runtimes.ts";
 
 /** The root of the repository. */
@@ -36,10 +35,7 @@ interface Package {
 
 let made: Package | undefined;
 let remove = (): void => {};
-// Bun shares this module among test files, so there the end of the first file is too early; Deno does not, and notifies
-// no test of the process's exit.
-if (isBun) process.on("exit", () => remove());
-else after(() => remove());
+after(() => remove());
 
 /** Packs and installs, on the first call. */
 export function installed(): Package {

@@ -1,4 +1,7 @@
-/** The npm package: it has what programs need and no more, and works where nothing else is installed. */
+/**
+ * The npm package: it has what programs need and no more, and works where nothing else is installed. It is made once, and
+ * each program that uses it runs in both runtimes.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -11,7 +14,7 @@ import { patiently } from "../support/child.ts";
 import { assertPrinted, type Example, examplesOf } from "../support/examples.ts";
 import { needs } from "../support/needs.ts";
 import { testOnce } from "../support/once.ts";
-import { runtimes } from "../support/runtimes.ts";
+import { type Runtime, runtimes } from "../support/runtimes.ts";
 import { scratchFolder } from "../support/scratch.ts";
 import { installed, root, run } from "./installed.ts";
 
@@ -20,7 +23,7 @@ const readme = read("README.md");
 const publicNames: Readonly<Record<string, readonly string[]>> = JSON.parse(read("tests/data/public_names.json"));
 const subpaths = Object.keys(publicNames).map((name) => (name === "." ? "causeway" : `causeway/${name}`));
 
-const here = runtimes[0];
+const present = runtimes.filter(({ missing }) => missing === null);
 const deno = runtimes.find(({ name }) => name === "deno");
 const [npm, node] = ["npm", "node"].map((program) =>
   spawnSync(program, ["--version"]).status === 0 ? null : `no ${program}: apt-get install ${program}, or nodejs.org`
@@ -33,12 +36,12 @@ function write(name: string, text: string): string {
   return file;
 }
 
-/** Runs a script of the project in this runtime. */
-function runHere(file: string, cwd = installed().project): string {
-  return run([...here?.command ?? [], file], cwd);
+/** Runs a script in a runtime, in the project's folder unless another is given. */
+function runIn({ command }: Runtime, file: string, cwd = installed().project): string {
+  return run([...command, file], cwd);
 }
 
-test("it has what programs import and run, and nothing else", patiently, () => {
+testOnce("it has what programs import and run, and nothing else", patiently, () => {
   const folder = join(installed().project, "node_modules/causeway");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name !== ".bun-tag" && statSync(join(folder, name)).isFile()); // Bun's own marker
@@ -61,7 +64,7 @@ test("it has what programs import and run, and nothing else", patiently, () => {
   assert(size < 4e6, `${size} bytes`);
 });
 
-test("its types declare nothing that is marked as internal", patiently, () => {
+testOnce("its types declare nothing that is marked as internal", patiently, () => {
   const folder = join(installed().project, "node_modules/causeway/dist/types");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".d.ts"));
   const texts = files.map((name) => readFileSync(join(folder, name), "utf8"));
@@ -69,7 +72,7 @@ test("its types declare nothing that is marked as internal", patiently, () => {
   assertEquals(texts.filter((text) => /\bacquireEvent\(/.test(text)), []);
 });
 
-test(...needs(npm ?? null, "npm packs it without a warning"), () => {
+testOnce(...needs(npm ?? null, "npm packs it without a warning"), () => {
   const { folder } = installed();
   const { status, stdout, stderr } = spawnSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
     cwd: folder,
@@ -85,7 +88,7 @@ test(...needs(npm ?? null, "npm packs it without a warning"), () => {
   assertEquals(files.map(({ path }) => path).sort(), there.sort());
 });
 
-test(
+testOnce(
   "an uncaught error shows the places in the package's files and in the program, and nothing else",
   patiently,
   () => {
@@ -93,22 +96,22 @@ test(
       "uncaught.js",
       `import { slice, StridedMemoryView } from "causeway";\n\nStridedMemoryView.zeros([3]).get(7);\n`,
     );
-    const { status, stderr } = spawnSync(here?.command[0] ?? "", [...here?.command.slice(1) ?? [], file], {
-      cwd: installed().project,
-      encoding: "utf8",
-    });
-    assertEquals(status, 1);
-    const text = stripVTControlCharacters(stderr);
-    assert(text.includes("RangeError: Index 7 is out of range for axis 0 with extent 3"), text);
-    assert(/uncaught\.js:3:\d+/.test(text), text);
-    const [, name = "", line = ""] = /dist\/(strided_layout[^:/]*\.js):(\d+):\d+/.exec(text) ?? [];
-    const lines = readFileSync(join(installed().project, "node_modules/causeway/dist", name), "utf8").split("\n");
-    assert(lines[Number(line) - 1]?.includes("RangeError(`Index ${index} is out of range"), `${name}:${line}\n${text}`);
-    assert(!/note:|warn|sourcemap/i.test(text), text);
+    for (const { command: [program = "", ...args] } of present) {
+      const { status, stderr } = spawnSync(program, [...args, file], { cwd: installed().project, encoding: "utf8" });
+      assertEquals(status, 1);
+      const text = stripVTControlCharacters(stderr);
+      assert(text.includes("RangeError: Index 7 is out of range for axis 0 with extent 3"), text);
+      assert(/uncaught\.js:3:\d+/.test(text), text);
+      const [, name = "", line = ""] = /dist\/(strided_layout[^:/]*\.js):(\d+):\d+/.exec(text) ?? [];
+      const lines = readFileSync(join(installed().project, "node_modules/causeway/dist", name), "utf8").split("\n");
+      const thrower = lines[Number(line) - 1] ?? "";
+      assert(thrower.includes("RangeError(`Index ${index} is out of range"), `${name}:${line}\n${text}`);
+      assert(!/note:|warn|sourcemap/i.test(text), text);
+    }
   },
 );
 
-test("every subpath exports the names that it exports from the sources", patiently, () => {
+testOnce("every subpath exports the names that it exports from the sources", patiently, () => {
   const file = write(
     "names.js",
     `const names = {};
@@ -117,7 +120,7 @@ test("every subpath exports the names that it exports from the sources", patient
   );
   const values = Object.values(publicNames).map((names) => names.filter((name) => !name.startsWith("type ")).sort());
   const expected = Object.fromEntries(subpaths.map((name, i) => [name, values[i]]));
-  assertEquals(JSON.parse(runHere(file)), expected);
+  for (const runtime of present) assertEquals(JSON.parse(runIn(runtime, file)), expected, runtime.name);
 });
 
 /** README's examples, as in a program that has the package installed from npm. */
@@ -127,11 +130,11 @@ const examples: readonly Example[] = [undefined, "torch"].flatMap((need) =>
 
 for (const version of ["typescript-5.9", "typescript"]) {
   const { version: number } = JSON.parse(read(`node_modules/${version}/package.json`)) as { version: string };
-  test(`README's examples compile in a strict project with TypeScript ${number}, and then run`, patiently, () => {
+  testOnce(`README's examples compile in a strict project with TypeScript ${number}, and then run`, patiently, () => {
     const folder = join(installed().project, version);
     mkdirSync(folder);
     const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
-    const tsc = [...here?.command ?? [], join(root, "node_modules", version, "bin/tsc")];
+    const tsc = [...present[0]?.command ?? [], join(root, "node_modules", version, "bin/tsc")];
     run([...tsc, "--init", "--outDir", "out"], folder);
     const config = readFileSync(join(folder, "tsconfig.json"), "utf8");
     const checked = config.replace('"skipLibCheck": true', '"skipLibCheck": false');
@@ -158,12 +161,14 @@ for (const version of ["typescript-5.9", "typescript"]) {
     run(tsc, folder);
     for (const [i, example] of examples.entries()) {
       if (example.name.includes("torch")) continue; // tests/gpu runs it where torch is
-      assertPrinted(example, runHere(join(folder, "out", `example${i}.js`), root));
+      for (const runtime of present) {
+        assertPrinted(example, runIn(runtime, join(folder, "out", `example${i}.js`), root));
+      }
     }
   });
 }
 
-test("the places of a checker's report are those of the program, not the package's", patiently, () => {
+testOnce("the places of a checker's report are those of the program, not the package's", patiently, () => {
   const file = write(
     "race.js",
     `import { CausalityError, Cuda, DeviceMemoryResource } from "causeway";
@@ -179,9 +184,11 @@ test("the places of a checker's report are those of the program, not the package
     }
     process.exit(0);`,
   );
-  const message = runHere(file);
-  assert(message.includes("race.js:5:12") && message.includes("race.js:7:14"), message);
-  assert(!message.includes("dist/"), message);
+  for (const runtime of present) {
+    const message = runIn(runtime, file);
+    assert(message.includes("race.js:5:12") && message.includes("race.js:7:14"), message);
+    assert(!message.includes("dist/"), message);
+  }
 });
 
 /** A folder with some programs, for use as a PATH without others. */
@@ -212,7 +219,7 @@ function causeway(path: string, ...args: readonly string[]): { status: number | 
   });
 }
 
-test("bunx starts causeway in Bun, also where Bun is on no PATH and Node is", patiently, () => {
+testOnce("bunx starts causeway in Bun, also where Bun is on no PATH and Node is", patiently, () => {
   const { project } = installed();
   const path = pathOf(...node === null ? ["node"] : []);
   // In an npm script the variable names npm, and bunx leaves it unchanged.
@@ -224,20 +231,20 @@ test("bunx starts causeway in Bun, also where Bun is on no PATH and Node is", pa
 });
 
 for (const { name, missing } of runtimes) {
-  test(...needs(missing, `causeway runs in ${name} where that is on PATH, and starts its second process`), () => {
+  testOnce(...needs(missing, `causeway runs in ${name} where that is on PATH, and starts its second process`), () => {
     const { status, stdout, stderr } = causeway(pathOf(name), "demo");
     assertEquals(status, 0, stderr);
     assert(stdout.toLowerCase().startsWith(`causeway on ${name}`), stdout);
   });
 }
 
-test(...needs(node ?? null, "where there is only Node causeway says what to use instead"), () => {
+testOnce(...needs(node ?? null, "where there is only Node causeway says what to use instead"), () => {
   const { status, stdout, stderr } = causeway(pathOf("node"), "doctor", "--json");
   assertEquals({ status, stdout }, { status: 1, stdout: "" });
   assert(/Deno or Bun.*bunx causeway doctor --json/s.test(stderr), stderr);
 });
 
-test(
+testOnce(
   ...needs(node ?? null, "where Node is asked to run causeway it names the runtime to use, with the arguments"),
   () => {
     const { project } = installed();
@@ -259,10 +266,12 @@ test(
   },
 );
 
-test(...needs(node ?? null, "in Node layouts work, and everything else is an FfiError that says Deno or Bun"), () => {
-  const file = write(
-    "on_node.js",
-    `import { DType, FfiError, slice, StridedLayout } from "causeway";
+testOnce(
+  ...needs(node ?? null, "in Node layouts work, and everything else is an FfiError that says Deno or Bun"),
+  () => {
+    const file = write(
+      "on_node.js",
+      `import { DType, FfiError, slice, StridedLayout } from "causeway";
     import * as layout from "causeway/layout";
     const reversed = new StridedLayout([3, 4], null, 4).sliced(slice(null, null, -1), 2);
     const works = [layout.StridedLayout === StridedLayout, layout.DType === DType, reversed.shape, reversed.strides];
@@ -292,14 +301,15 @@ test(...needs(node ?? null, "in Node layouts work, and everything else is an Ffi
     }
     const count = Object.keys(await import("causeway")).length;
     console.log(JSON.stringify({ works, wrong, count }));`,
-  );
-  const names = publicNames["."]?.filter((name) => !name.startsWith("type "));
-  assertEquals(JSON.parse(run(["node", file], installed().project)), {
-    works: [true, true, [3], [-4]],
-    wrong: [],
-    count: names?.length,
-  });
-});
+    );
+    const names = publicNames["."]?.filter((name) => !name.startsWith("type "));
+    assertEquals(JSON.parse(run(["node", file], installed().project)), {
+      works: [true, true, [3], [-4]],
+      wrong: [],
+      count: names?.length,
+    });
+  },
+);
 
 // Deno's own types of node: are not those of @types/node, which the repository uses: they lacked an option.
 testOnce(
@@ -319,7 +329,7 @@ testOnce(
   },
 );
 
-test("a program that Bun compiles into one file runs where there is nothing else", patiently, () => {
+testOnce("a program that Bun compiles into one file runs where there is nothing else", patiently, () => {
   const source = write(
     "alone.ts",
     `import { Cuda, slice, StridedMemoryView } from "causeway";

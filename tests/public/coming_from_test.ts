@@ -2,10 +2,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { patiently } from "../support/child.ts";
+import { testOnce } from "../support/once.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -59,7 +59,7 @@ function faultsOf(calls: readonly string[]): string[] {
   });
 }
 
-test("every call in the tables compiles, and a missing one would not", patiently, () => {
+testOnce("every call in the tables compiles, and a missing one would not", patiently, () => {
   const calls = callsOf(readFileSync(join(root, "docs/coming-from.md"), "utf8"));
   assert(calls.length > 80, `${calls.length} calls`);
   const wrong = ["view.astype(1)", "device.createStream({ prio: 1 })", "StridedMemoryView.asarray(x)"];

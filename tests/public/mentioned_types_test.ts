@@ -4,10 +4,10 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync } from "node:fs";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { patiently } from "../support/child.ts";
+import { testOnce } from "../support/once.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const doors = ["mod.ts", ...readdirSync(`${root}/src/public`).map((file) => `src/public/${file}`)];
@@ -93,7 +93,7 @@ function mentionedBy(checker: ts.TypeChecker, declaration: ts.Node): ts.Symbol[]
   });
 }
 
-test(
+testOnce(
   "every type that a public declaration mentions can be imported, or is listed here with a reason",
   patiently,
   () => {

@@ -21,6 +21,7 @@ import {
 import { type Architecture, base, type Call, emulate, memoryFor, place } from "../support/emulated_calls.ts";
 import { missingUnicorn } from "../support/emulator.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 
 const named = [
@@ -253,7 +254,7 @@ function programOf({ kind, typeAt, locks }: Case): readonly Operation[] {
 }
 
 for (const arch of ["x86_64", "aarch64"] as const) {
-  test(
+  testOnce(
     ...needs(
       missingUnicorn,
       `${arch}: a program makes the expected calls with their arguments, and reports the results`,

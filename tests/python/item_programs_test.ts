@@ -10,6 +10,7 @@ import { item_block, itemOffsets, itemProgram } from "../../src/python/item_prog
 import { type Architecture, base, type Call, emulate, memoryFor, place } from "../support/emulated_calls.ts";
 import { missingUnicorn } from "../support/emulator.ts";
 import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 
 const named = ["PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyIter_Next", "Py_DecRef"] as const;
@@ -89,7 +90,7 @@ function memoryOf(one: Case, arch: Architecture, calls: readonly Call<Name>[]) {
 }
 
 for (const arch of ["x86_64", "aarch64"] as const) {
-  test(...needs(missingUnicorn, `${arch}: a program reads items up to the first that needs more`), () => {
+  testOnce(...needs(missingUnicorn, `${arch}: a program reads items up to the first that needs more`), () => {
     check(
       fc.property(fc.noShrink(fc.array(cases, { minLength: 60, maxLength: 60 })), (all) => {
         const expected = all.map(expectedOf);

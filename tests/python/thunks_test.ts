@@ -11,6 +11,7 @@ import { currentStreamCode } from "../../src/python/current_stream_thunk.ts";
 import { aarch64Call, x8664Call } from "../../src/python/python_call_thunk.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { aarch64ReleaseLock, releaseLockAtThreadEnd, x8664ReleaseLock } from "../../src/python/thread_end.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
@@ -91,7 +92,7 @@ const hex = (code: Uint8Array) => Buffer.from(code).toString("hex");
 const address = fc.bigInt({ min: 1n, max: (1n << 64n) - 1n });
 
 for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] as const) {
-  test(...needs(missing, `${arch}: the code calls, releases what it received, and returns 0 or -1`), () => {
+  testOnce(...needs(missing, `${arch}: the code calls, releases what it received, and returns 0 or -1`), () => {
     const cases = fc.record({
       given: fc.nat(0x7fff_ffff),
       callable: address,
@@ -131,7 +132,7 @@ for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] a
     );
   });
 
-  test(
+  testOnce(
     ...needs(
       missing,
       `${arch}: work on a CUDA device goes to the stream in its word, or the legacy one, elsewhere to none`,
@@ -164,7 +165,7 @@ for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] a
 }
 
 for (const [arch, encode] of [["x86_64", x8664ReleaseLock], ["aarch64", aarch64ReleaseLock]] as const) {
-  test(...needs(missing, `${arch}: a thread that ends releases the lock, once, if it holds it`), () => {
+  testOnce(...needs(missing, `${arch}: a thread that ends releases the lock, once, if it holds it`), () => {
     const [holds, drops] = [0, 1].map((i) => base + BigInt(stubAt(i))) as [bigint, bigint];
     const cases = [0n, 1n].map((held) => {
       const memory = Buffer.alloc(0x4000, 0);

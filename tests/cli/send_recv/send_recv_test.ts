@@ -10,6 +10,7 @@ import { differenceOf, termsOf } from "../../../src/cli/send_recv/server.ts";
 import { ProgressLine, progressLine } from "../../../src/cli/progress_line.ts";
 import { patiently, startScript } from "../../support/child.ts";
 import { needs } from "../../support/needs.ts";
+import { testOnce } from "../../support/once.ts";
 import { main, options, sendRecv, ucxLine } from "./command.ts";
 import { masked, ofUcxx } from "./ucxx_report.ts";
 
@@ -201,7 +202,7 @@ const getUcxx = "UCXX is not named: pip install ucxx-cu13 numpy, and CAUSEWAY_UC
 
 const ownFailure = "UCXX's benchmark has failed with exit code 1: AssertionError";
 
-test(
+testOnce(
   ...needs(python === "" ? getUcxx : null, "the real UCXX runs for comparison, and its report has the same keys"),
   async () => {
     const args = ["-n", "1000", "-x", "2", "--n-iter", "3", "--against", "ucxx", "--runs", "2"];

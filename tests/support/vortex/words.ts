@@ -2,8 +2,14 @@
 import { fc } from "../property.ts";
 import type { Bits } from "../../../src/vortex/numeric/words.ts";
 
-/** Unsigned words as bytes. */
+/** Unsigned words of any multiple of 8 bits as bytes. */
 export function bytesOf(words: readonly bigint[], bits: number): Uint8Array<ArrayBuffer> {
+  if (bits === 64) return new Uint8Array(new BigUint64Array(words).buffer);
+  if (bits <= 32) {
+    const numbers = new (bits === 8 ? Uint8Array : bits === 16 ? Uint16Array : Uint32Array)(words.length);
+    for (const [index, word] of words.entries()) numbers[index] = Number(BigInt.asUintN(bits, word));
+    return new Uint8Array(numbers.buffer);
+  }
   const bytes = new Uint8Array(words.length * bits / 8);
   for (const [index, word] of words.entries()) {
     for (let byte = 0; byte < bits / 8; byte++) {
@@ -28,10 +34,12 @@ export const anyBits: fc.Arbitrary<Bits> = fc.constantFrom(8, 16, 32, 64);
 
 /** Many words of some bits from one seed: fast-check's own arrays of thousands take too long. */
 export function randomWords(seed: number, length: number, bits: number): bigint[] {
-  let state = BigInt(seed >>> 0) + 1n;
-  return Array.from({ length }, () => {
-    state = BigInt.asUintN(64, state * 6364136223846793005n + 1442695040888963407n);
-    const mixed = BigInt.asUintN(64, (state ^ state >> 29n) * 0xbf58476d1ce4e5b9n);
-    return BigInt.asUintN(bits, mixed ^ mixed >> 32n);
-  });
+  const halves = new Uint32Array(2 * length);
+  let state = seed >>> 0;
+  for (let i = 0; i < halves.length; i++) {
+    state = (state + 0x9e3779b9) >>> 0;
+    const mixed = Math.imul(Math.imul(state ^ state >>> 16, 0x85ebca6b) ^ state >>> 13, 0xc2b2ae35);
+    halves[i] = mixed ^ mixed >>> 16;
+  }
+  return Array.from(new BigUint64Array(halves.buffer), (word) => BigInt.asUintN(bits, word));
 }
