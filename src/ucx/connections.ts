@@ -13,7 +13,6 @@ import { ffiPort, NativeArena, type NativeCallback } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { abortable } from "../unix/mod.ts";
 import { checkOf, isIntact, processOf, versionOf } from "./address.ts";
-import { isWithinMachine } from "./listen/connection_ends.ts";
 import { checkVersions, type ConnectAttempt, explainFailure } from "./listen/connect_failure.ts";
 import { type EndpointContext, UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
@@ -35,6 +34,7 @@ import {
 } from "./listen/socket_address.ts";
 import { advice } from "./status.ts";
 import { writeFields } from "./struct_fields.ts";
+import { UnreportedPeers } from "./unreported_peers.ts";
 import { PendingConnections } from "./listen/pending_connections.ts";
 
 /** Where a worker listens, for {@linkcode UcxWorker.connect}. */
@@ -142,8 +142,7 @@ export class Connections {
   readonly #endpoints = new Map<bigint, UcxEndpoint>();
   readonly #listeners = new Set<UcxListener>();
   readonly #peers: PeerLiveness;
-  /** Endpoints whose peers might end without the system reporting it, and their handles. */
-  readonly #doubtful = new Map<UcxEndpoint, bigint>();
+  readonly #unreported: UnreportedPeers<UcxEndpoint>;
   readonly #keepalive: KeepaliveTimer;
   readonly #onError: NativeCallback;
 
@@ -152,6 +151,7 @@ export class Connections {
     this.#context = context;
     this.#keepalive = new KeepaliveTimer(() => progress.descriptor());
     this.#peers = new PeerLiveness(progress, () => this.#keepalive.restart());
+    this.#unreported = new UnreportedPeers(context.ucp);
     progress.whenWokenLate(() => this.#rest());
     this.#onError = context.resources.keep(callOnError(new WeakRef(this)));
   }
@@ -364,13 +364,7 @@ export class Connections {
   // law ucx/Connections.rest: ucx/keepalive_timer
   /** Lets the worker sleep until there is news, if the system reports the end of every peer. */
   #rest(): void {
-    const { ucp } = this.#context;
-    for (const [endpoint, handle] of this.#doubtful) {
-      if (this.#peers.sees(endpoint)) continue;
-      if (!isWithinMachine(ucp, handle)) return;
-      this.#doubtful.delete(endpoint);
-    }
-    this.#keepalive.stop();
+    if (this.#unreported.areNone((endpoint) => this.#peers.sees(endpoint))) this.#keepalive.stop();
   }
 
   #connectToAddress(
@@ -417,7 +411,7 @@ export class Connections {
     checkStatus("ucp_ep_create", status, advice(status));
     const forget = (gone: bigint) => {
       this.#peers.forget(endpoint);
-      this.#doubtful.delete(endpoint);
+      this.#unreported.forget(endpoint);
       // UCX may have reused the handle for a newer endpoint.
       if (this.#endpoints.get(gone) === endpoint) this.#endpoints.delete(gone);
     };
@@ -437,7 +431,7 @@ export class Connections {
     this.#context.made(made.value, check);
     progress.watch();
     this.#peers.watch(endpoint, process);
-    if (isWatched && !isHere) this.#doubtful.set(endpoint, made.value);
+    if (isWatched && !isHere) this.#unreported.add(endpoint);
     this.#keepalive.restart();
     return endpoint;
   }

@@ -405,6 +405,15 @@ export class UcxEndpoint {
   }
 
   /**
+   * The endpoint's UCX handle; 0n from when UCX was asked to close it, which frees it at any time.
+   *
+   * @internal
+   */
+  get handle(): bigint {
+    return this.#operations.handle;
+  }
+
+  /**
    * Whether the endpoint is closing or closed: no new operation begins.
    *
    * @internal

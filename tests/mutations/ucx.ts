@@ -26,12 +26,17 @@ export const ucxMutations: readonly Mutation[] = [
     ["ends.local_sockaddr).host ===", "ends.local_sockaddr).host !==", "UCX checks no peers on other machines."],
   ]),
   ...law("ucx/Connections.rest", [
-    ["      if (this.#peers.sees(endpoint)) continue;\n", "", "Idle workers are woken once a second."],
     [
-      "      if (!isWithinMachine(ucp, handle)) return;\n",
-      "",
-      "The death of an unknown peer goes undetected.",
+      "(endpoint) => this.#peers.sees(endpoint)",
+      "() => false",
+      "Idle workers are woken once a second.",
     ],
+  ]),
+  ...law("ucx/UnreportedPeers.areNone", [
+    ["      if (sees(endpoint)) continue;\n", "", "Idle workers are woken once a second."],
+    ["handle === 0n || ", "", "UCX is asked about an endpoint that it has freed."],
+    ["|| !isWithinMachine(this.#ucp, handle)", "", "The death of an unknown peer goes undetected."],
+    ["      this.#endpoints.delete(endpoint);", "", "UCX is asked about every peer whenever a worker has been idle."],
   ]),
   ...law("ucx/PeerProcess.find", [
     [
