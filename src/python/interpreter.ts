@@ -279,12 +279,13 @@ export class Interpreter {
     return { words, at: address + 8n, native: undefined };
   }
 
+  // law python/Interpreter.nativeCalls: python/refused_memory
   /** Where calls by machine code are prepared; null if unavailable, or if other work is due under the lock. */
   get nativeCalls(): NativeCalls | null {
     if (this.#toRelease.length > 0 || (this.beforeUnlock !== null && this.#depth === 0)) return null;
     const area = this.#area;
     if (area.native !== undefined) return area.native;
-    this.#programs ??= this.locked(() => nativePrograms(this, this.typeAt));
+    if (this.#programs === undefined) this.#programs = this.locked(() => nativePrograms(this, this.typeAt)); // or null
     return this.#programs === null ? null : area.native = new NativeCalls(this, this.#programs);
   }
 

@@ -648,6 +648,13 @@ export const pythonMutations: readonly Mutation[] = [
       "Every error after a plain object mentions keyword arguments.",
     ],
   ]),
+  ...law("python/Interpreter.nativeCalls", [
+    [
+      "if (this.#programs === undefined) this.#programs =",
+      "this.#programs ??=",
+      "Where machine code is refused, every call asks for it anew.",
+    ],
+  ]),
   ...law("python/Interpreter.runNatively", [
     ["      if (status >= Status.object) this.#depth++;\n", "", "The lock is released in the middle of a call."],
     [

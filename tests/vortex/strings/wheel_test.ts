@@ -1,9 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { VortexError } from "../../../src/vortex/error.ts";
 import { check, fc } from "../../support/property.ts";
 import { codeTree } from "../../support/vortex/code_trees.ts";
 import { damagedTree } from "../../support/vortex/damage.ts";
+import { node } from "../../support/vortex/nodes.ts";
 import { Dice } from "../../support/vortex/number_trees.ts";
 import {
   type BuiltArray,
@@ -39,33 +41,50 @@ test(
 
 /** How many trees damaged with consecutive seeds both PyVortex and we decode; asserts that the results agree. */
 function sameOfDamaged(seed: number, count: number): number {
-  let same = 0;
-  const trees: BuiltArray[] = Array.from({ length: count }, (_, index) => {
-    const array = codeTree(seed + index);
-    const dice = new Dice(seed + index);
-    return { ...array, tree: damagedTree(dice, array.tree, [array.tree]) };
-  });
+  return same(
+    Array.from({ length: count }, (_, index) => {
+      const array = codeTree(seed + index);
+      const dice = new Dice(seed + index);
+      return { ...array, tree: damagedTree(dice, array.tree, [array.tree]) };
+    }),
+    seed,
+  );
+}
+
+/** How many trees both PyVortex and we decode; asserts that the results agree. */
+function same(trees: readonly BuiltArray[], seed = 0): number {
+  let count = 0;
   for (const [index, verdict] of judge(trees).entries()) {
     const tree = trees[index];
     if (tree === undefined || "error" in verdict) continue;
     try {
       assertEquals(rowsOf(decodeTree(tree, { bytes: 2 ** 26 })), verdict.rows, `seed ${seed + index}`);
-      same++;
+      count++;
     } catch (error) {
       if (!(error instanceof VortexError)) throw error;
     }
   }
-  return same;
+  return count;
 }
 
 test(...withWheel("damaged strings and compressed numbers are decoded as by PyVortex"), () => {
-  let same = 0;
-  check(fc.property(fc.nat(2 ** 24), (seed) => void (same += sameOfDamaged(seed, 100))), 2, { endOnFailure: true });
-  assert(same > 30, `compared only ${same}`);
+  let count = 0;
+  check(fc.property(fc.nat(2 ** 24), (seed) => void (count += sameOfDamaged(seed, 100))), 2, { endOnFailure: true });
+  assert(count > 30, `compared only ${count}`);
 });
 
 test(...withWheel("products of integers beyond all floats have the sign that PyVortex gives them"), () => {
-  assertEquals(sameOfDamaged(8281221, 1), 1); // a tree of random words that once failed
+  // A damaged tree of f32 in the mode of multiples, that once failed.
+  const file = new URL("../../data/vortex/pco_beyond_floats.json", import.meta.url);
+  const { length, metadata, buffers }: { length: number; metadata: string; buffers: string[] } = JSON.parse(
+    readFileSync(file, "utf8"),
+  );
+  const tree = node(
+    "vortex.pco",
+    Uint8Array.fromBase64(metadata),
+    buffers.map((one) => Uint8Array.fromBase64(one)),
+  );
+  assertEquals(same([{ dtype: { kind: "primitive", ptype: "f32", nullable: true }, length, tree }]), 1);
 });
 
 test(...withWheel("strings as codes and compressed arrays are decoded by PyVortex to what was encoded"), () => {
