@@ -16,7 +16,7 @@ export interface ReceiveArrayOptions extends LimitOptions, PlaceOptions {}
 
 const receiveArrayOptionNames: OptionNames<ReceiveArrayOptions> = { ...limitOptionNames, ...placeOptionNames };
 
-// law ucx/recvArray: ucx/arrays
+// law ucx/recvArray: ucx/arrays, ucx/gpu_behaviours
 /** Receives the next array of a queue. @param over makes the error if there are no more */
 export async function recvArray(
   queue: MessageQueue<UcxActiveMessage>,
@@ -34,11 +34,14 @@ export async function recvArray(
     const { dtype, shape } = readArrayHeader(message.header, message.length);
     const array = newArray(dtype, shape, options);
     try {
-      if (array.buffer.device === null || message.canComeToGpu) await message.recv(array, limits);
+      const { device } = array.buffer;
+      if (device === null || message.canComeToGpu) await message.recv(array, limits);
       else {
         using staged = newArray(dtype, shape, {});
         await message.recv(staged, limits);
-        array.copyFrom(staged, options.stream === undefined ? {} : { stream: options.stream });
+        const stream = options.stream ?? array.buffer.stream ?? device.defaultStream;
+        array.copyFrom(staged, { stream });
+        await stream.completed(); // any stream may use it now, also where the memory has no home that says otherwise
       }
       return array;
     } catch (error) {

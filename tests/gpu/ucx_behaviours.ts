@@ -6,11 +6,12 @@
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Buffer } from "node:buffer";
-import type { CudaDevice, CudaStream, MemoryBuffer, MemoryResource, UcxEndpoint, UcxWorker } from "../../mod.ts";
+import type { CudaDevice, CudaStream, MemoryResource, UcxEndpoint, UcxWorker } from "../../mod.ts";
 import {
   DeviceMemoryResource,
   HostMemoryResource,
   ManagedMemoryResource,
+  MemoryBuffer,
   PinnedMemoryResource,
   StridedMemoryView,
   SynchronousMemoryResource,
@@ -176,6 +177,26 @@ export const ucxBehaviours: readonly Behaviour[] = [
             await sent;
             assertEquals([array.dtype.name, [...array.shape]], ["float64", [length]]);
             assertBytes(bytesOf(array.buffer, to), new Uint8Array(values.buffer), place.constructor.name);
+          }
+        }
+      }),
+  },
+
+  {
+    name: "a received array is there for any stream, also where its memory has no home",
+    devices: 1,
+    run: (root) =>
+      inScene(root, async ({ ucx, device, to, endpoint, receiver }) => {
+        for (const { name, resource } of placesOf(device, ucx.hasCuda)) {
+          for (const length of [3, 50_000]) {
+            const values = Float64Array.from({ length }, (_, i) => i / 3);
+            const sent = endpoint.sendArray(values);
+            using array = await receiver.recvArray({ place: resource });
+            await sent;
+            // As another library's, without a home: so nothing is waited for but its own stream.
+            const where = array.buffer.device === null ? {} : { device };
+            using stranger = MemoryBuffer.fromPointer(array.ptr, array.nbytes, where);
+            assertBytes(bytesOf(stranger, to), new Uint8Array(values.buffer), name);
           }
         }
       }),

@@ -158,6 +158,7 @@ export const ucxMutations: readonly Mutation[] = [
       "        if (0) array.copyFrom(staged",
       "A small array for a GPU has no elements.",
     ],
+    ["        await stream.completed();", "", "A small array is not there yet where it has no home stream."],
   ]),
   ...law("ucx/proofOf", [
     ["`${side}\\n`", '""', "A proof that is reflected is accepted."],

@@ -1,0 +1,39 @@
+/**
+ * Many messages of random sizes between two processes, from and to memory of every place of their GPUs, real or
+ * simulated: see `gpu/ucx_soak_child.ts`, which checks every byte.
+ *
+ * @module
+ */
+import { assert } from "@std/assert";
+import { runScriptForJson } from "./child.ts";
+import { check, fc } from "./property.ts";
+
+/** How much a process, and the memory in use on its GPU, may grow: a few of the largest messages. */
+const limit = 64 << 20;
+
+/** What a process has gained. */
+interface Grown {
+  readonly resident: number;
+  readonly device: number;
+}
+
+/** Exchanges messages with a process on another GPU, or the same one. @returns the transports */
+export async function soak(which: "real" | "simulated", other: number, messages: number): Promise<readonly string[]> {
+  let transports: readonly string[] = [];
+  const run = async (seed: number) => {
+    const args = ["first", which, `${other}`, `${seed}`, `${messages}`];
+    const options = { args, timeout: 120_000 + 10 * messages };
+    const script = new URL("../gpu/ucx_soak_child.ts", import.meta.url);
+    const ended = await runScriptForJson(script, options) as {
+      readonly sender: Grown;
+      readonly receiver: Grown;
+      readonly transports: readonly string[];
+    }; // the script's output
+    ({ transports } = ended);
+    for (const { resident, device } of [ended.sender, ended.receiver]) {
+      assert(resident < limit && device < limit, JSON.stringify(ended));
+    }
+  };
+  await check(fc.asyncProperty(fc.nat(1_000_000), run), 1e-9, { endOnFailure: true }); // once
+  return transports;
+}
