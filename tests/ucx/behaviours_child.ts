@@ -47,6 +47,13 @@ function start(...args: readonly string[]) {
   };
 }
 
+/**
+ * Sizes of the messages that another process sends before it closes its endpoint, all small enough to arrive unasked, and
+ * of its registered memory.
+ */
+const toldSizes = [0, 1, 100, 1000];
+const tableSizes = [0, 1, 4096, 4097, 1 << 20, 4 << 20];
+
 const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
   /** The settings that UCX uses under the environment and each given configuration. */
   settings() {
@@ -155,6 +162,62 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     for (const member of members) member.write("done");
     assertEquals(await Promise.all(members.map(({ ended }) => ended)), members.map(() => 0));
     print(received.reduce<number>((sum, count) => sum + Number(count), 0));
+  },
+
+  /** Sends messages, small and large, by a connection to the given port, closes it, and answers gets and puts. */
+  async teller() {
+    const [port = ""] = args;
+    using ucx = Ucx.open();
+    await using worker = ucx.createWorker();
+    const endpoint = await worker.connect({ host: "127.0.0.1", port: Number(port) });
+    const regions = tableSizes.map((size) => worker.register(new Uint8Array(new ArrayBuffer(size))));
+    for (const [i, size] of toldSizes.entries()) await endpoint.send(contentOf(i, size), { tag: BigInt(i) });
+    await endpoint.close();
+    print({ address: worker.address.toHex(), keys: regions.map(({ key }) => key.toHex()) });
+    await nextInput();
+    for (const region of regions) region.close();
+    await worker.close();
+  },
+
+  /** Probes and takes messages of another process that has closed its endpoint; then uses its memory of every size. */
+  async "probing"() {
+    using ucx = Ucx.open();
+    await using worker = ucx.createWorker();
+    const listener = await worker.listen();
+    const teller = start("teller", `${listener.port}`);
+    const endpoint = await listener.accept();
+    assert(endpoint !== null);
+    const { address, keys } = await teller.read() as { address: string; keys: string[] };
+    await endpoint.closed; // by the other side, which has sent all of it before
+    const results: unknown[] = [];
+    for (const i of [2, 0, 3, 1]) { // in another order than sent
+      const size = toldSizes[i] ?? NaN;
+      const tag = BigInt(i);
+      assertEquals(worker.probe(tag), { length: size, tag });
+      assert(worker.probe(0n, 0n) !== null); // any of them
+      const taken = worker.take(tag);
+      assertEquals(worker.probe(tag), null); // nobody else can have it
+      const into = new Uint8Array(size);
+      await taken?.recv(into);
+      assertContent(into, i);
+      results.push(size);
+    }
+    assertEquals(worker.probe(0n, 0n), null);
+    const there = await worker.connect(Uint8Array.fromHex(address));
+    for (const [i, key] of keys.entries()) {
+      using remote = there.remote(Uint8Array.fromHex(key));
+      assertEquals(remote.size, tableSizes[i]);
+      await there.put(contentOf(i, remote.size), remote);
+      await there.flush();
+      const into = new Uint8Array(remote.size);
+      await there.get(into, remote);
+      assertContent(into, i);
+      results.push(remote.size);
+    }
+    teller.write("done");
+    assertEquals(await teller.ended, 0);
+    await listener.close();
+    print(results);
   },
 
   async victim() {

@@ -17,7 +17,8 @@
  * |    |                                                     | of a message provides their memory, or is refused     |
  * |    |                                                     | (gpu/ucx_test)                                        |
  * | 11 | tags in another order than sent                     | programs_test, many_test                              |
- * | 12 | probe, take, receive taken                          | probe_test, interleavings_test; never received: here  |
+ * | 12 | probe, take, receive taken                          | probe_test, interleavings_test; never received, and   |
+ * |    |                                                     | from another process: here                            |
  * | 13 | receives end when the other side closes             | here, and listener_test                               |
  * | 14 | either side is shut down while it receives          | here, and lifecycle_test                              |
  * | 15 | a listener is closed or dropped; its handler throws | listener_test, unclosed_test; there is no handler     |
@@ -33,7 +34,8 @@
  * |    |                                                     | description of the transports                         |
  * | 24 | two processes on two GPUs                           | gpu/ucx_test                                          |
  * | 25 | every kind at every size in every mode              | here                                                  |
- * | 26 | remote memory and its keys                          | remote_memory_test; zero bytes, many bytes: here      |
+ * | 26 | remote memory and its keys                          | remote_memory_test; zero bytes, many bytes, of this   |
+ * |    |                                                     | process and another: here                             |
  * | 27 | headers of parts, read and refused                  | message_parts_test                                    |
  * | 28 | a progress thread that stops while it starts        | cannot occur: no thread makes progress                |
  * | 29 | callbacks around progress, cancelling everything    | lifecycle_test, order_test                            |
@@ -172,6 +174,13 @@ test("a message that was taken and is never received blocks neither messages nor
     assert(performance.now() - begun < 5000, `${performance.now() - begun} ms`);
     const end = await large;
     assert(end === "sent" || end instanceof Error, String(end));
+  }
+});
+
+// 12, 26
+test("messages of another process are probed and taken after its end has closed, and its memory of any size is used", async () => {
+  for (const tls of [undefined, "tcp"]) {
+    assertEquals(await run(["probing"], { UCX_TLS: tls }), [100, 0, 1000, 1, 0, 1, 4096, 4097, 1 << 20, 4 << 20]);
   }
 });
 
