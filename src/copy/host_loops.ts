@@ -25,13 +25,13 @@ const nearWords = 2 ** 31;
 type MoveRow<A> = (to: A, t: number, toStep: number, from: A, f: number, fromStep: number, n: number) => void;
 
 // law copy/moveByLoops: copy/host_move
-/** Makes a move. */
-export function moveByLoops(move: StridedMove, to: Place, from: Place): void {
+/** Makes a move. @param near below how many words the indices are 32-bit integers */
+export function moveByLoops(move: StridedMove, to: Place, from: Place, near: number = nearWords): void {
   const { bytes, element } = move;
-  if (element !== undefined) return moveByLoops(withoutFilling(move, element), to, from);
+  if (element !== undefined) return moveByLoops(withoutFilling(move, element), to, from, near);
   const row = move.axes.at(-1);
   if (row !== undefined && row.to === bytes && row.from === bytes) {
-    return moveByLoops({ bytes: bytes * row.extent, axes: move.axes.slice(0, -1) }, to, from);
+    return moveByLoops({ bytes: bytes * row.extent, axes: move.axes.slice(0, -1) }, to, from, near);
   }
   if (bytes >= longRun) {
     const run = (t: number, f: number) => to.bytes.set(from.bytes.subarray(f, f + bytes), t);
@@ -40,7 +40,7 @@ export function moveByLoops(move: StridedMove, to: Place, from: Place): void {
   const [toStart, fromStart] = [to.bytes.byteOffset + to.at, from.bytes.byteOffset + from.at];
   const width = widthOf(move, toStart, fromStart);
   const words = bytes / width;
-  const isNear = Math.max(to.bytes.length, from.bytes.length) / width < nearWords;
+  const isNear = Math.max(to.bytes.length, from.bytes.length) / width < near;
   const row32 = isNear && words === 4 ? fourWords : isNear && words === 2 ? twoWords : null;
   // If no loop handles a piece, each of its words is a piece.
   const axes = row32 !== null && width === 4 || words === 1

@@ -3,6 +3,7 @@
  */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { moveByLoops } from "../../src/copy/host_loops.ts";
 import { carryOut, readyPlan } from "../../src/copy/host_move.ts";
 import { planHostCopy } from "../../src/copy/host_plan.ts";
 import { moveStrided } from "../../src/copy/move_strided.ts";
@@ -95,6 +96,23 @@ for (const { name, natively, threads, isFar, runs } of ways) {
     },
   );
 }
+
+test("loops with indices beyond 32 bits move every element to its place and touch no other byte", () => {
+  check(
+    fc.property(pairs, (pair) => {
+      const { source, destination } = pair;
+      const bytes = { to: pattern(destination.size, 5), from: pattern(source.size, 1) };
+      const expected = copiedByHand(source, bytes.from, destination, bytes.to.slice());
+      const { moves } = planOf(pair);
+      for (const move of moves) {
+        const to = { bytes: bytes.to, at: startOf(destination) + move.toOffset };
+        moveByLoops(move, to, { bytes: bytes.from, at: startOf(source) + move.fromOffset }, 0);
+      }
+      assertEquals(bytes.to, expected);
+    }),
+    500,
+  );
+});
 
 test("elements outside the memory are refused", () => {
   const bytes = new Uint8Array(16);

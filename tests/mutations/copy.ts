@@ -569,6 +569,11 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/moveByLoops", [
     [
+      "to[t + i * toStep] = from[f + i * fromStep] ?? 0",
+      "to[t + i * toStep] = from[(f | 0) + i * toStep] ?? 0",
+      "In long arrays without machine code steps of the source are those of the destination.",
+    ],
+    [
       "let all = bytes | toStart | fromStart;",
       "let all = bytes | toStart;",
       "Words are read from unaligned addresses.",
@@ -585,7 +590,7 @@ export const copyMutations: readonly Mutation[] = [
     ],
     ["row32 !== null && width === 4 || words === 1", "words <= 4", "Half of an element is not moved."],
     [
-      "element !== undefined) return moveByLoops(withoutFilling(move, element), to, from)",
+      "element !== undefined) return moveByLoops(withoutFilling(move, element), to, from, near)",
       "false) return",
       "Elements beside the repeated one are read.",
     ],
