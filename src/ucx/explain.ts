@@ -3,8 +3,10 @@
  *
  * @module
  */
+import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
+import { isKnown, type Located, packedAt, packedOn, typeOf } from "./memory_route.ts";
 import { type Sendable, takeMemory } from "./message_memory.ts";
 import { notStaged, type PoolStaging } from "./pool_staging.ts";
 import { TakenMemory } from "./taken_memory.ts";
@@ -40,19 +42,25 @@ function isJavaScripts(what: object): what is ArrayBufferLike | ArrayBufferView 
 
 function explainOwn(what: StridedMemoryView | MemoryBuffer | ArrayBufferLike | ArrayBufferView, way: Way): string {
   const buffer = what instanceof StridedMemoryView ? what.buffer : what instanceof MemoryBuffer ? what : null;
-  const lines: string[] = [];
   const isPacked = what instanceof StridedMemoryView && !what.layout.isContiguousC;
   const bytes = isPacked ? what.nbytes : bytesOf(what);
-  const isStaged = buffer !== null && way.cuda !== null && way.cuda.isFor(buffer, bytes);
-  if (isPacked) {
+  const home = isPacked && buffer !== null ? packedOn(buffer, way.cuda) : null;
+  const isRefused = buffer !== null && !isKnown(buffer, way.cuda);
+  const packed = home === null ? null : packedAt(home); // null on the host
+  const given = isPacked && !isRefused ? packed : buffer;
+  const isStaged = given !== null && way.cuda !== null && way.cuda.isFor(given, bytes);
+  const unmapped = given?.kind === "managed" ? "managed memory" : "a pool's";
+  const mappable = `to memory that other processes can map, which ${unmapped} is not (stagingBytes)`;
+  const lines: string[] = [];
+  if (isRefused) lines.push(`${bytes} bytes`);
+  else if (isPacked) {
+    const where = home === null ? "on the host" : "on the GPU";
     lines.push(
-      `${bytes} bytes that are not contiguous: copied ` +
-        `${buffer?.kind === "device" ? "on the GPU" : "on the host"} first, in C order ({ copy: false } refuses that)`,
+      `${bytes} bytes that are not contiguous: copied ${where} first, in C order ({ copy: false } refuses that)`,
+      ...(isStaged ? [`then copied again, ${mappable}`] : []),
     );
   } else {
-    const from = isStaged
-      ? "copied on the GPU first, to memory that other processes can map, which a pool's is not (stagingBytes)"
-      : "sent from where they are";
+    const from = isStaged ? `copied on the GPU first, ${mappable}` : "sent from where they are";
     lines.push(`${bytes} contiguous bytes, ${from}`);
   }
   const stream = buffer?.stream ?? null;
@@ -62,7 +70,7 @@ function explainOwn(what: StridedMemoryView | MemoryBuffer | ArrayBufferLike | A
     );
   }
   const chosen = way.transports.join(", ") || "no transports are chosen yet";
-  const [place, ...reasons] = wayOf(buffer, way, isStaged);
+  const [place, ...reasons] = wayOf(given, way, isStaged, isPacked);
   return [...lines, `${place}: ${chosen}`, ...reasons].join("\n");
 }
 
@@ -74,30 +82,35 @@ function bytesOf(what: Sendable): number {
   return bytes;
 }
 
-/** The kind of memory and how it travels, then why it does not go faster. */
+/** The kind of the memory that UCX is given and how it travels, then why it does not go faster. */
 function wayOf(
-  buffer: MemoryBuffer | null,
+  given: Located | null,
   { transports, cuda, handlesErrors }: Way,
   isStaged: boolean,
+  isPacked: boolean,
 ): string[] {
   const has = (...names: string[]) => transports.some((one) => names.some((name) => one.startsWith(name)));
   // Shared memory without CMA: from the sender to a buffer that both share, and from there to the receiver.
   const hostReasons = has("sysv", "posix") && !has("cma", "knem", "xpmem") && handlesErrors
     ? ['large messages are copied twice: CMA, which copies once, is ruled out by { errors: "peer" }']
     : [];
-  const kind = buffer?.kind ?? "host";
-  if (kind === "host") return ["the host's memory", ...hostReasons];
-  if (kind === "pinned") return ["page-locked memory, as the host's", ...hostReasons];
-  if (cuda === null) {
-    return kind === "managed"
-      ? ["managed memory, as the host's: UCX knows no CUDA", ...hostReasons]
-      : ["a GPU's memory: refused, UCX knows no CUDA"];
+  if (given === null || given.kind === "host") return ["the host's memory", ...hostReasons];
+  if (!isKnown(given, cuda)) return ["a GPU's memory: refused, UCX knows no CUDA"];
+  const type = isStaged ? UCS_MEMORY_TYPE.CUDA : typeOf(given, cuda);
+  if (type === UCS_MEMORY_TYPE.HOST) {
+    return [
+      given.kind === "pinned"
+        ? "page-locked memory, as the host's"
+        : "managed memory, as the host's: UCX knows no CUDA",
+      ...hostReasons,
+    ];
   }
-  if (kind === "managed") return ["managed memory, in pieces through memory of UCX's own"];
-  if (buffer?.pool !== null && !isStaged) {
+  if (type === UCS_MEMORY_TYPE.CUDA_MANAGED) {
+    if (given.kind === "managed") return ["managed memory, in pieces through memory of UCX's own"];
     return [
       "a pool's memory, in pieces through memory of UCX's own",
-      "other processes cannot map a pool's memory: SynchronousMemoryResource allocates what goes from GPU to GPU",
+      "other processes cannot map a pool's memory: SynchronousMemoryResource allocates what goes from GPU to GPU" +
+      (isPacked ? ", if it is contiguous: copies of elements that are not are in a pool" : ""),
     ];
   }
   if (has("cuda_ipc", "rc", "dc")) return ["a GPU's memory, from GPU to GPU"];

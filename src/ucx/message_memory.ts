@@ -11,6 +11,7 @@ import { captureOf, type CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { useGpu } from "./gpu_context.ts";
+import { checkKnown, packedOn, typeOf } from "./memory_route.ts";
 import type { PoolStaging, StagingPiece } from "./pool_staging.ts";
 import type { TakenMemory as Memory } from "./taken_memory.ts";
 
@@ -110,28 +111,9 @@ function takeView(
   return takePacked(memory, view, cuda);
 }
 
-/**
- * The memory type to pass to UCX, so that it need not detect it. To a UCX without CUDA, managed memory is the host's.
- */
-function typeOf({ kind, pool }: MemoryBuffer, doing: Doing, cuda: PoolStaging | null): number {
-  if (kind === "device") {
-    if (cuda === null) throw noCuda(doing);
-    // Other processes cannot map pool memory. UCX accepts such memory as managed, too, and copies through its own.
-    return pool === null ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.CUDA_MANAGED;
-  }
-  return kind === "managed" && cuda !== null ? UCS_MEMORY_TYPE.CUDA_MANAGED : UCS_MEMORY_TYPE.HOST;
-}
-
 /** Whether taken memory is a GPU's. */
 export function isOnGpu({ memoryType }: Memory): boolean {
   return memoryType !== UCS_MEMORY_TYPE.HOST;
-}
-
-function noCuda(doing: Doing): TypeError {
-  return new TypeError(
-    `Cannot ${doing} GPU memory: this UCX was built without CUDA, finds no GPU, or UCX_TLS leaves CUDA out. ` +
-      "Copy it to the host, or install libucx-cu13.",
-  );
 }
 
 function takeBuffer(
@@ -142,7 +124,8 @@ function takeBuffer(
   doing: Doing,
   cuda: PoolStaging | null,
 ): MemoryBuffer | null {
-  const memoryType = typeOf(buffer, doing, cuda);
+  checkKnown(buffer, doing, cuda);
+  const memoryType = typeOf(buffer, cuda);
   if (memoryType !== UCS_MEMORY_TYPE.HOST && buffer.device !== null) useGpu(buffer.device);
   const pin = buffer.pinned(); // first: a closed buffer is an error
   memory.held = pin;
@@ -227,10 +210,10 @@ function takeForeign(
  */
 function takePacked(memory: Memory, view: StridedMemoryView, cuda: PoolStaging | null): MemoryBuffer | null {
   const { buffer, offset, layout, dtype } = view;
-  if (buffer.kind === "device" && cuda === null) throw noCuda("send");
-  // The host can access managed memory, too: a UCX without CUDA gets its copy there.
-  if (buffer.device !== null && cuda !== null) {
-    using packed = copyToDevice(view, buffer.stream ?? buffer.device.defaultStream).buffer;
+  checkKnown(buffer, "send", cuda);
+  const home = packedOn(buffer, cuda);
+  if (home !== null) {
+    using packed = copyToDevice(view, home).buffer;
     return takeBuffer(memory, packed, packed.ptr, packed.size, "send", cuda); // which pins it
   }
   memory.held = buffer.pinned();

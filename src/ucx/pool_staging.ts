@@ -11,6 +11,7 @@
  */
 import { captureOf, type CudaDevice, type CudaEvent, type CudaStream, enqueueCopy } from "../device/mod.ts";
 import { isOutOfMemory, type MemoryBuffer, SynchronousMemoryResource } from "../memory/mod.ts";
+import type { Located } from "./memory_route.ts";
 import { PendingCopy } from "./pending_copies.ts";
 
 /**
@@ -166,7 +167,7 @@ export class PoolStaging {
   }
 
   /** Whether a message of `bytes` bytes of a buffer goes through a piece, unless too many others do. */
-  isFor({ kind, pool, device, stream }: MemoryBuffer, bytes: number): boolean {
+  isFor({ kind, pool, device, stream }: Located, bytes: number): boolean {
     if (device === null || stream === null || !(kind === "managed" || (kind === "device" && pool !== null))) {
       return false;
     }

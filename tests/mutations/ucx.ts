@@ -258,15 +258,18 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/takePacked", [
     ["    held?.[Symbol.dispose]();\n", "", "A buffer whose elements were copied stays pinned."],
     [
-      "  if (buffer.device !== null && cuda !== null) {",
-      "  if (buffer.device !== null) {",
-      "Managed memory that is not contiguous is copied to memory that a UCX without CUDA cannot read.",
-    ],
-    [
       "  memory.bytes = byteCount(view); // known before the elements are ready\n",
       "",
       "More bytes are put than the remote memory has, which overwrites other memory of that process.",
     ],
+  ]),
+  ...law("ucx/packedOn", [
+    [
+      "device === null || cuda === null ? null",
+      "device === null ? null",
+      "Managed memory that is not contiguous is copied to memory that a UCX without CUDA cannot read.",
+    ],
+    ["pool: device.memory.pool,", "pool: null,", "A packed copy is said to go from GPU to GPU."],
   ]),
   ...law("ucx/TagSender.sendMany", [
     ["      putAllBack();\n", "", "Parts of a message that cannot be sent stay pinned."],
@@ -527,6 +530,16 @@ export const ucxMutations: readonly Mutation[] = [
       "  return explainOwn(view, way);",
       "  return explainOwn(new Uint8Array(view.nbytes), way);",
       "Another library's array is reported as contiguous.",
+    ],
+    [
+      "const given = isPacked && !isRefused ? packed : buffer;",
+      "const given = buffer;",
+      "Elements that are not contiguous are said to travel as the memory that they are copied from.",
+    ],
+    [
+      "isStaged ? UCS_MEMORY_TYPE.CUDA : typeOf(given, cuda)",
+      "typeOf(given, cuda)",
+      "Staged memory is said to be sent in pieces.",
     ],
   ]),
   ...law("ucx/checkTransportSettings", [

@@ -1,11 +1,19 @@
 /** Reports how memory would be sent, and sends nothing. */
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { explain } from "../../src/ucx/explain.ts";
-import { PoolStaging } from "../../src/ucx/pool_staging.ts";
+import { takeMemory } from "../../src/ucx/message_memory.ts";
+import { PoolStaging, stagedFrom } from "../../src/ucx/pool_staging.ts";
+import { TakenMemory } from "../../src/ucx/taken_memory.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { check, fc } from "../support/property.ts";
 import {
   Cuda,
+  type CudaStream,
   HostMemoryResource,
+  ManagedMemoryResource,
+  type MemoryResource,
   PinnedMemoryResource,
   slice,
   StridedMemoryView,
@@ -95,4 +103,93 @@ test("the reason why memory is sent no faster is given where it is known", () =>
   const turned = StridedMemoryView.fromBuffer(large, { shape: [1024, 1024], strides: [1, 1024], dtype: "uint8" });
   assertStringIncludes(explain(turned, staged), "that are not contiguous: copied on the GPU first");
   stream.close();
+});
+
+/** How memory is sent, as far as an explanation and what is taken for the message can be compared. */
+interface Sent {
+  readonly type: "host" | "cuda" | "managed";
+  readonly packed: "on the host" | "on the GPU" | null;
+  readonly isStaged: boolean;
+}
+
+/** What an explanation says, to an endpoint that reaches other GPUs; null if the memory is refused. */
+function said(text: string): Sent | null {
+  if (text.includes("refused, UCX knows no CUDA")) return null;
+  const [, where] = /not contiguous: copied (on the host|on the GPU) first/.exec(text) ?? [];
+  const way = /, from GPU to GPU: /.test(text) ? "cuda" : /, in pieces through memory of UCX's own: /.test(text);
+  return {
+    type: way === true ? "managed" : way || "host",
+    packed: where === "on the host" || where === "on the GPU" ? where : null,
+    isStaged: text.includes("(stagingBytes)"),
+  };
+}
+
+const types: ReadonlyMap<number, Sent["type"]> = new Map([
+  [UCS_MEMORY_TYPE.HOST, "host"],
+  [UCS_MEMORY_TYPE.CUDA, "cuda"],
+  [UCS_MEMORY_TYPE.CUDA_MANAGED, "managed"],
+]);
+
+/** What is done to send it; null if it is refused. `calls` counts the driver's calls of a name. */
+function done(what: StridedMemoryView, cuda: PoolStaging | null, calls: (name: string) => number): Sent | null {
+  const memory = new TakenMemory();
+  const before = calls("cuMemAllocFromPoolAsync");
+  try {
+    takeMemory(memory, what, "send", cuda);
+  } catch (error) {
+    if (!(error instanceof TypeError && error.message.startsWith("Cannot send GPU memory"))) throw error;
+    return null;
+  }
+  const isPackedOnGpu = calls("cuMemAllocFromPoolAsync") > before;
+  const type = types.get(memory.memoryType);
+  if (type === undefined) throw new RangeError(`memory type ${memory.memoryType}`);
+  const packed = memory.pack !== null ? "on the host" : isPackedOnGpu ? "on the GPU" : null;
+  const isStaged = memory.copy !== null;
+  memory.release();
+  return { type, packed, isStaged };
+}
+
+type Device = CudaStream["device"];
+
+const places: { readonly [name: string]: (device: Device) => MemoryResource } = {
+  host: () => new HostMemoryResource(),
+  pinned: (device) => new PinnedMemoryResource(device),
+  managed: (device) => new ManagedMemoryResource(device),
+  pool: (device) => device.memory,
+  synchronous: (device) => new SynchronousMemoryResource(device),
+};
+
+const sends = fc.record({
+  place: fc.constantFrom(...Object.keys(places)),
+  hasHome: fc.boolean(),
+  isContiguous: fc.boolean(),
+  units: fc.oneof(fc.integer({ min: 2, max: 64 }), fc.integer({ min: stagedFrom / 32 - 2, max: stagedFrom / 32 + 2 })),
+  staging: fc.constantFrom("default", "none", "no CUDA" as const),
+});
+
+// Managed and packed memory was explained as it came, not as it goes: staged, or from a pool.
+test("what is explained is what is done: as what UCX gets the memory, where it is packed, whether it is staged", async () => {
+  using cuda = Cuda.simulate({ devices: 1 });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  const driver = SimulatedDriver.of(cuda.driver);
+  if (driver === null) throw new TypeError("the driver is not simulated");
+  const stagings = { default: new PoolStaging(), none: new PoolStaging(0), "no CUDA": null };
+  await check(
+    fc.property(sends, ({ place, hasHome, isContiguous, units, staging }) => {
+      const memory = stagings[staging];
+      using buffer = places[place]?.(device).allocate(64 * units, hasHome ? { stream } : {});
+      if (buffer === undefined) throw new RangeError(place);
+      const view = StridedMemoryView.fromBuffer(buffer, {
+        dtype: "uint8",
+        shape: [units, 32],
+        strides: [isContiguous ? 32 : 64, 1],
+      });
+      const way = { transports: ["cuda_ipc/cuda", "sysv/memory"], cuda: memory, handlesErrors: true };
+      assertEquals(said(explain(view, way)), done(view, memory, (name) => driver.calls(name)));
+      stream.synchronize();
+    }),
+    300,
+  );
+  for (const one of Object.values(stagings)) one?.close();
 });
