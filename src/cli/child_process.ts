@@ -18,8 +18,12 @@ export interface Finished {
 }
 
 /** Runs a program to completion. */
-export function run(command: string, args: readonly string[]): Promise<Finished> {
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+export function run(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<Finished> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], env });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text);
   child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);

@@ -4,6 +4,7 @@
  * @module
  */
 import { spawn } from "node:child_process";
+import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { findInterpreters } from "../../python/mod.ts";
 import { run } from "../child_process.ts";
@@ -40,13 +41,55 @@ const perftests = { tag: "tag_lat", am: "ucp_am_lat", stream: "stream_lat", rma:
 
 /** The arguments for both sides of ucx_perftest. */
 export function perftestArguments(options: SendRecvOptions, port: number): string[] {
-  const { bytes, iterations, warmup, api, memory } = options;
+  const { bytes, iterations, warmup, api, memory, errors, progress } = options;
   return [
     ...["-p", `${port}`, "-t", perftests[api] ?? "", "-s", `${bytes}`, "-n", `${iterations}`, "-w", `${warmup}`],
     ...(memory === "device" ? ["-m", "cuda"] : []),
+    ...(errors === "peer" ? ["-e"] : []),
+    ...(progress === "event" ? ["-E", "sleep"] : []),
     "-f",
     "-v",
   ];
+}
+
+/**
+ * The environment of one side of ucx_perftest, so that it uses what this program uses. It has no option for a GPU, and
+ * takes the first that it sees for its server and the second, if there is one, for its client: so each sees only one.
+ *
+ * @param ordinal of its GPU, among those that this process sees
+ */
+export function perftestEnvironment(
+  { memory, errors }: Pick<SendRecvOptions, "memory" | "errors">,
+  ordinal: number,
+  own: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  const gpu = own["CUDA_VISIBLE_DEVICES"]?.split(",")[ordinal]?.trim() ?? `${ordinal}`;
+  return {
+    // Causeway's default, too. UCX's rules out shared memory where the peer's end is detected.
+    ...(errors === "peer" ? { UCX_MM_ERROR_HANDLING: "y" } : {}),
+    ...own,
+    ...(memory === "device" ? { CUDA_VISIBLE_DEVICES: gpu } : {}),
+  };
+}
+
+/** What another program does otherwise than these options say, because it has no such option. */
+export function differencesOf(baseline: Baseline, options: SendRecvOptions): string[] {
+  const { ndim, sync, reuse, memory, progress, address } = options;
+  const told: readonly (readonly [boolean, string])[] = baseline === "ucxx"
+    ? [
+      [ndim !== 1, "objects of shape (n,)"],
+      [sync, "awaited with asyncio, not in place"],
+      [memory === "device", "CuPy's memory"],
+      [address !== "127.0.0.1", "at 127.0.0.1"],
+    ]
+    : [
+      [ndim !== 1, "bytes without a shape"],
+      [!reuse, "memory allocated once"],
+      [memory === "device", "memory that is in no pool"],
+      [progress === "adaptive", "polling, never asleep"],
+      [address !== "127.0.0.1", "at 127.0.0.1, without a listener of UCX"],
+    ];
+  return told.filter(([is]) => is).map(([, what]) => what);
 }
 
 /** Reads the median, the second number of the last line, in microseconds. @returns nanoseconds, or NaN */
@@ -59,11 +102,13 @@ async function runPerftest(options: SendRecvOptions): Promise<number> {
   const port = 20_000 + Math.floor(Math.random() * 12_000); // below the system's ephemeral ports
   const args = perftestArguments(options, port);
   const on = (cpu: number | null) => cpu === null ? [] : ["-c", `${cpu}`];
-  const server = spawn("ucx_perftest", [...args, ...on(options.serverCpu)], { stdio: "ignore" });
+  const env = perftestEnvironment(options, options.serverDevice, process.env);
+  const clientEnv = perftestEnvironment(options, options.clientDevice, process.env);
+  const server = spawn("ucx_perftest", [...args, ...on(options.serverCpu)], { stdio: "ignore", env });
   try {
     for (let attempt = 0;; attempt++) {
       await delay(50); // until the server listens
-      const client = await run("ucx_perftest", ["127.0.0.1", ...args, ...on(options.clientCpu)]);
+      const client = await run("ucx_perftest", ["127.0.0.1", ...args, ...on(options.clientCpu)], clientEnv);
       const median = readPerftest(client.stdout);
       if (client.code === 0 && median > 0) return median;
       if (attempt === 100 || server.exitCode !== null) {

@@ -11,7 +11,7 @@ import process from "node:process";
 import { ffiPort } from "../../ffi/mod.ts";
 import { ProgressLine } from "../progress_line.ts";
 import { warnOnStandardError } from "../ucx_log.ts";
-import { findBaseline } from "./baseline.ts";
+import { differencesOf, findBaseline } from "./baseline.ts";
 import { startServer } from "./server_process.ts";
 import { runClient } from "./client.ts";
 import { parseOptions, type SendRecvOptions, sendRecvUsage } from "./options.ts";
@@ -70,6 +70,7 @@ export async function sendRecv(args: readonly string[]): Promise<void> {
     latencyMedian,
     ratio: middle.latency / latencyMedian,
     spread: (Math.max(...theirs) - Math.min(...theirs)) / latencyMedian,
+    differences: differencesOf(options.against, options),
   });
 }
 

@@ -27,6 +27,8 @@ export interface Comparison {
   readonly ratio: number;
   /** The spread of its runs, as a fraction of their median. */
   readonly spread: number;
+  /** What it did otherwise than the options say. */
+  readonly differences: readonly string[];
 }
 
 /** Everything that is reported. */
@@ -113,6 +115,7 @@ export function formatReport({ options, tls, netDevices, times, comparison }: Re
     ...(comparison === null ? [] : [
       separator,
       line("Against", `${comparison.baseline}, ${comparison.rounds} runs of each in turns`),
+      ...comparison.differences.map((what) => line("It differs", what)),
       line("Its latency (median)", `${comparison.latencyMedian} ns`),
       line("Ours over its", comparison.ratio.toFixed(2)),
       line("Spread of its runs", `${(comparison.spread * 100).toFixed(0)}%`),
@@ -164,6 +167,7 @@ export function jsonReport({ options, tls, netDevices, times, comparison }: Repo
         latency_median_ns: comparison.latencyMedian,
         latency_ratio: comparison.ratio,
         spread: comparison.spread,
+        differences: comparison.differences,
       },
     }),
     ...(options.detailed

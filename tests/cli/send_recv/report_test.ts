@@ -155,17 +155,24 @@ test("the JSON report says what the text says", () => {
     tls: "all",
     netDevices: "all",
     times: [2000, 4000, 9000],
-    comparison: { baseline: "ucxx", rounds: 5, latencyMedian: 1000, ratio: 2, spread: 0.1 },
+    comparison: { baseline: "ucxx", rounds: 5, latencyMedian: 1000, ratio: 2, spread: 0.1, differences: ["1-d"] },
   };
   const json = jsonReport(report);
   const text = formatReport(report).join("\n");
   assertEquals(json["latency_median_ns"], 2000);
   assertMatch(
     text,
-    /\nLatency \(median\) +\| 2000 ns\n=+\nAgainst +\| ucxx, 5 runs of each in turns\nIts latency \(median\) +\| 1000 ns\n/,
+    /\nLatency \(median\) +\| 2000 ns\n=+\nAgainst +\| ucxx, 5 runs of each in turns\nIt differs +\| 1-d\nIts latency \(median\) +\| 1000 ns\n/,
   );
   assertMatch(text, /\nOurs over its +\| 2\.00\nSpread of its runs +\| 10%\n/);
-  const against = { name: "ucxx", runs: 5, latency_median_ns: 1000, latency_ratio: 2, spread: 0.1 };
+  const against = {
+    name: "ucxx",
+    runs: 5,
+    latency_median_ns: 1000,
+    latency_ratio: 2,
+    spread: 0.1,
+    differences: ["1-d"],
+  };
   assertEquals(json["against"], against);
   assertEquals(json["error_handling"], true);
 });

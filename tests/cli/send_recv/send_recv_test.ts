@@ -4,7 +4,14 @@ import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
-import { perftestArguments, readPerftest, readUcxx, ucxxArguments } from "../../../src/cli/send_recv/baseline.ts";
+import {
+  differencesOf,
+  perftestArguments,
+  perftestEnvironment,
+  readPerftest,
+  readUcxx,
+  ucxxArguments,
+} from "../../../src/cli/send_recv/baseline.ts";
 import { run } from "../../../src/cli/child_process.ts";
 import { differenceOf, termsOf } from "../../../src/cli/send_recv/server.ts";
 import { ProgressLine, progressLine } from "../../../src/cli/progress_line.ts";
@@ -156,7 +163,11 @@ test("the other programs get the same options", () => {
   assertEquals(perftestArguments(asked, 5).join(" "), "-p 5 -t tag_lat -s 64 -n 7 -w 3 -f -v");
   assertStringIncludes(perftestArguments(options("--transfer-api", "am", "-n", "1"), 5).join(" "), "-t ucp_am_lat");
   assertStringIncludes(perftestArguments(options("--transfer-api", "stream"), 5).join(" "), "-t stream_lat");
-  assertStringIncludes(perftestArguments(options("-o", "device"), 5).join(" "), "-m cuda");
+  // GPUs, detecting errors and sleeping were once left out, and all three were compared with something else.
+  const all = options("-o", "device", "-d", "2", "-e", "3", "--progress-mode", "event", "--errors", "peer");
+  assertStringIncludes(perftestArguments(all, 5).join(" "), " -m cuda -e -E sleep -f -v");
+  const busy = perftestArguments(options("--progress-mode", "busy"), 5).join(" ");
+  assertEquals([busy.includes(" -e "), busy.includes("-E")], [true, false]);
   const ucxx = ucxxArguments(asked).join(" ");
   for (
     const part of [
@@ -172,6 +183,38 @@ test("the other programs get the same options", () => {
   assertEquals(readPerftest(""), NaN);
 });
 
+test("each side of ucx_perftest sees the GPU that it is given, and shared memory where Causeway uses it", () => {
+  const gpuOf = (ordinal: number, visible?: string) =>
+    perftestEnvironment(options("-o", "device"), ordinal, { CUDA_VISIBLE_DEVICES: visible })["CUDA_VISIBLE_DEVICES"];
+  assertEquals([gpuOf(0), gpuOf(3)], ["0", "3"]);
+  assertEquals([gpuOf(1, "4, 6"), gpuOf(0, "GPU-1a2b")], ["6", "GPU-1a2b"]);
+  const ofHost = (...args: string[]) => perftestEnvironment(options(...args), 1, { CUDA_VISIBLE_DEVICES: "5" });
+  assertEquals(ofHost(), { CUDA_VISIBLE_DEVICES: "5", UCX_MM_ERROR_HANDLING: "y" });
+  assertEquals(ofHost("--errors", "none"), { CUDA_VISIBLE_DEVICES: "5" });
+  const own = { UCX_MM_ERROR_HANDLING: "n" };
+  assertEquals(perftestEnvironment(options(), 0, own), own);
+});
+
+test("what another program does otherwise than asked is said", () => {
+  const same = ["--reuse-alloc", "--progress-mode", "busy"];
+  const differ = (baseline: "ucxx" | "ucx_perftest", ...args: string[]) => differencesOf(baseline, options(...args));
+  assertEquals([differ("ucx_perftest", ...same), differ("ucxx")], [[], []]);
+  assertEquals(differ("ucxx", "--ndim", "3", "-n", "8", "--sync"), [
+    "objects of shape (n,)",
+    "awaited with asyncio, not in place",
+  ]);
+  assertEquals(differ("ucx_perftest", "--ndim", "3", "-n", "8"), [
+    "bytes without a shape",
+    "memory allocated once",
+    "polling, never asleep",
+  ]);
+  assertEquals(differ("ucx_perftest", ...same, "-o", "device", "-s", "::1"), [
+    "memory that is in no pool",
+    "at 127.0.0.1, without a listener of UCX",
+  ]);
+  assertEquals(differ("ucxx", "-o", "device", "-s", "::1"), ["CuPy's memory", "at 127.0.0.1"]);
+});
+
 const hasPerftest = (await run("ucx_perftest", ["-h"])).code !== null;
 const getPerftest = "ucx_perftest is missing: apt-get install ucx-utils";
 
@@ -183,6 +226,7 @@ test(...needs(hasPerftest ? null : getPerftest, "the ratio to ucx_perftest is th
   assertEquals([against.name, against.runs, round_trips], ["ucx_perftest", 5, undefined]);
   assert(against.latency_median_ns > 50, `${against.latency_median_ns} ns`);
   assertEquals(against.latency_ratio, latency_median_ns / against.latency_median_ns);
+  assertEquals(against.differences, ["polling, never asleep"]);
 });
 
 test("a program that is not installed is an error that says how to get it", patiently, async () => {
