@@ -283,21 +283,23 @@ export class UcxEndpoint {
    *
    * @param array a view, a typed array, or another library's array, with any strides
    * @throws {UcxError} if the other side is gone
-   * @throws {TypeError} as {@linkcode send}, and if it is not an array
+   * @throws {TypeError} as {@linkcode send}, if it is not an array, and with the protocol `ucxx`, which has no arrays
    */
-  sendArray(array: unknown, options: LimitOptions = none): Promise<void> {
-    return this.#messageSender.sendArray(array, options);
+  async sendArray(array: unknown, options: LimitOptions = none): Promise<void> {
+    this.#context.protocol.checkExtra("sendArray");
+    await this.#messageSender.sendArray(array, options);
   }
 
   /**
    * Receives the other side's next array, in C order, into new memory. Closing the view frees the memory.
    *
    * @throws {UcxError} if the other side is gone, and all arrays that arrived before are taken
-   * @throws {TypeError} if the endpoint is closed, or the message does not describe an array
+   * @throws {TypeError} if the endpoint is closed, or the message does not describe an array; with the protocol `ucxx`
    */
-  recvArray(options: ReceiveArrayOptions = none): Promise<StridedMemoryView> {
+  async recvArray(options: ReceiveArrayOptions = none): Promise<StridedMemoryView> {
+    this.#context.protocol.checkExtra("recvArray");
     const over = () => this.#operations.failure ?? new TypeError("Cannot receive an array: the endpoint is closed");
-    return recvArray(this.#arrays, options, over);
+    return await recvArray(this.#arrays, options, over);
   }
 
   /**
@@ -305,8 +307,11 @@ export class UcxEndpoint {
    * or without a view of the caller's. Bytes are received into that view; none are requested before a read.
    *
    * It fails with the endpoint, and if the writer aborts. `cancel` makes the other side's writes fail.
+   *
+   * @throws {TypeError} with the protocol `ucxx`, which has only {@linkcode rawStream}
    */
   get readable(): ReadableStream<Uint8Array<ArrayBuffer>> {
+    this.#context.protocol.checkExtra("readable");
     return this.#byteStream.readable;
   }
 
@@ -316,8 +321,11 @@ export class UcxEndpoint {
    *
    * It fails with the endpoint, and if the reader cancels. `abort` makes the other side's reads fail. Once the stream
    * is closed, {@linkcode close} of the endpoint waits until the other side has read to the end, or stopped reading.
+   *
+   * @throws {TypeError} with the protocol `ucxx`, which has only {@linkcode rawStream}
    */
   get writable(): WritableStream<Uint8Array> {
+    this.#context.protocol.checkExtra("writable");
     return this.#byteStream.writable;
   }
 

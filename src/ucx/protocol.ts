@@ -12,6 +12,9 @@ import { plainTags, type TagRule } from "./tag.ts";
 /** The two ends of a connection by host and port. */
 type Side = "listener" | "client";
 
+/** What Causeway's own protocol adds to UCX, by active messages that another program does not handle. */
+export type Extra = "sendArray" | "recvArray" | "readable" | "writable";
+
 /** A worker's protocol with its peers. */
 export interface Protocol {
   /** Tags of messages that the worker receives from any peer. */
@@ -21,6 +24,8 @@ export interface Protocol {
   readonly messages: ActiveMessageFormat;
   /** The greeting of a connection by host and port; null if there is none. */
   greet: Greeting | null;
+  /** @throws {TypeError} if the other side does not know it; the message says what to use instead */
+  checkExtra(name: Extra): void;
 }
 
 /**
@@ -53,4 +58,5 @@ export const causewayProtocol: Protocol = {
   endpointTags: plainTags,
   messages: plainMessages,
   greet: null,
+  checkExtra() {},
 };

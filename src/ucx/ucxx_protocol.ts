@@ -7,7 +7,7 @@
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { littleEndian, nodeBuiltin } from "../ffi/mod.ts";
 import type { ActiveMessageFormat } from "./active_messages/active_messages.ts";
-import type { Protocol } from "./protocol.ts";
+import type { Extra, Protocol } from "./protocol.ts";
 import { checkMatch, checkTag, everyBit, type ReceiveTag, type SendTag, type TagRule } from "./tag.ts";
 
 /** The first 64 bits of the SHA-1 of a tuple as Python prints it. */
@@ -186,6 +186,14 @@ export const ucxxMessages: ActiveMessageFormat = {
   },
 };
 
+/** What UCXX understands instead. */
+const instead: Readonly<Record<Extra, string>> = {
+  sendArray: "send or sendMany by tag, or sendMessage",
+  recvArray: "recv or recvMany by tag, or messages()",
+  readable: "rawStream.recvAll",
+  writable: "rawStream.send",
+};
+
 /** UCXX's protocol. */
 export const ucxxProtocol: Protocol = {
   workerTags,
@@ -201,5 +209,13 @@ export const ucxxProtocol: Protocol = {
     const theirs = readGreeting(greeting);
     if (side === "client") await stream.send(writeGreeting(ours), limits);
     return new UcxxTags(ours, theirs);
+  },
+
+  // law ucx/ucxxProtocol.checkExtra: ucx/ucxx_protocol
+  checkExtra(name) {
+    throw new TypeError(
+      `Cannot use ${name} with the protocol "ucxx": UCXX has no such messages, and would drop them. ` +
+        `Use ${instead[name]}.`,
+    );
   },
 };

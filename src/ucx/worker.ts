@@ -339,6 +339,7 @@ export class UcxWorker {
 
   /** The next array of peers without an endpoint on this worker, as {@linkcode UcxEndpoint.recvArray}. */
   async recvArray(options: ReceiveArrayOptions = none): Promise<StridedMemoryView> {
+    this.#protocol.checkExtra("recvArray");
     this.#open("receive");
     return await recvArray(this.#arrays, options, () => new TypeError("Cannot receive an array: the worker is closed"));
   }

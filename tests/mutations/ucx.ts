@@ -380,6 +380,13 @@ export const ucxMutations: readonly Mutation[] = [
     ['side === "listener"', "false", "A listener that must speak first is silent."],
     ['side === "client"', "false", "A client never identifies itself."],
   ]),
+  ...law("ucx/ucxxProtocol.checkExtra", [
+    [
+      "throw new TypeError(",
+      "void (",
+      "UCXX drops an array that was sent, and reads a stream's control bytes as data.",
+    ],
+  ]),
   ...law("ucx/Connections.connect", [
     [
       "      checkOptions(to, listenerAddressNames);\n",

@@ -198,6 +198,23 @@ test("several parts, and both ways that wait in place, have the same tags", asyn
   await close();
 });
 
+test("arrays and streams, which UCXX does not know, are refused with what to use instead, and send nothing", async () => {
+  // UCXX has no handler for their active messages: an array was lost, and the stream's control bytes were read as data.
+  using ucx = Ucx.open();
+  const { here, there, workers, close } = await pair(ucx);
+  for (const endpoint of [here, there]) {
+    await assertRejects(() => endpoint.sendArray(Float32Array.of(1)), TypeError, "Use send or sendMany by tag");
+    await assertRejects(() => endpoint.recvArray(), TypeError, "Use recv or recvMany by tag");
+    assertThrows(() => endpoint.readable, TypeError, "Use rawStream.recvAll");
+    assertThrows(() => endpoint.writable, TypeError, "Use rawStream.send");
+  }
+  await assertRejects(() => workers[0].recvArray(), TypeError, "Use recv or recvMany by tag");
+  const bytes = new Uint8Array(2);
+  await Promise.all([there.rawStream.send(Uint8Array.of(1, 2)), here.rawStream.recvAll(bytes)]);
+  assertEquals(bytes, Uint8Array.of(1, 2));
+  await close();
+});
+
 test("two clients that use the same tag get their own messages", async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker({ protocol: "ucxx" });
