@@ -60,7 +60,7 @@ export interface ConnectOptions {
   /**
    * `peer`: sends to a process that has ended fail, and so does the endpoint. `none`: the end of the peer goes
    * undetected, and large messages between processes on one machine may be copied once (CMA), which UCX does not do
-   * otherwise. Default `peer`.
+   * otherwise. It must be the listener's, too: otherwise UCX refuses the connection. Default `peer`.
    */
   readonly errors?: "peer" | "none";
   /**
@@ -181,7 +181,7 @@ export class Connections {
   async connect(to: Uint8Array | ListenerAddress, options: ConnectOptions): Promise<UcxEndpoint> {
     checkOptions(options, connectOptionNames);
     this.#context.open("connect");
-    const { errors, signal, timeout } = options;
+    const { errors = "peer", signal, timeout } = options;
     const err_mode = checkErrors(errors);
     signal?.throwIfAborted();
     if (timeout !== undefined) checkTimeout(timeout);
@@ -215,6 +215,7 @@ export class Connections {
       to: { host: to.host, port: to.port },
       version,
       greets,
+      errors,
       secret: secret === null ? "none" : "unproved",
       listenersVersion: null,
     };

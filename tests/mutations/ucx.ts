@@ -434,7 +434,15 @@ export const ucxMutations: readonly Mutation[] = [
       "&& false",
       "With a secret, a different error says that there is no listener.",
     ],
-    ["return said(`Nobody listens", "return error; said(`", "A program that was never there is reported as ended."],
+    [
+      "return said(\n        `Nobody listens",
+      "return error; said(\n        `",
+      "A program that was never there is reported as ended.",
+    ],
+    ["does not have {", "lacks {", "The error does not say that the two sides differ in errors."],
+    ["Does it have { errors", "Is it { errors", "The error does not say that the two sides may differ in errors."],
+    ["protocol? ${sameErrors}", "protocol?", "The error blames the protocol where the two sides differ in errors."],
+    ["reach it. ${sameErrors}", "reach it.", "The error blames the versions where the two sides differ in errors."],
     [
       "return said(`The listener at",
       "return error; said(`",

@@ -1,5 +1,5 @@
 /** A failed connection reports why, with both versions where they are known. */
-import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { test } from "node:test";
@@ -7,6 +7,7 @@ import { versionOf, withTrailer, withVersion } from "../../src/ucx/address.ts";
 import { checkVersions, explainFailure } from "../../src/ucx/listen/connect_failure.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
 import { patiently, runScriptForJson, startScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -30,8 +31,10 @@ test("versions of which one would end the process are refused, in either role, w
   }));
 });
 
+const knowing = { secret: "proved", errors: "peer" } as const;
+
 test("each UCX failure includes what is known of the versions, and other errors are unchanged", () => {
-  const attempt = { to: { host: "10.0.0.1", port: 5 }, version: "1.13.1", greets: false, secret: "proved" as const };
+  const attempt = { to: { host: "10.0.0.1", port: 5 }, version: "1.13.1", greets: false, ...knowing };
   // reset, timeout of the endpoint, unreachable, timed out, invalid parameter
   for (const status of [-25, -80, -6, -20, -5]) {
     const explained = explainFailure(new UcxError("ucp_ep_create", status), { ...attempt, listenersVersion: "1.14.1" });
@@ -48,6 +51,33 @@ test("each UCX failure includes what is known of the versions, and other errors 
   assertStringIncludes(rejected.message, "UCX 1.13.1, the other side's version is not known here");
   const other = new TypeError("something else");
   assert(explainFailure(other, { ...attempt, listenersVersion: null }) === other);
+});
+
+test("a listener and a client with different errors do not connect, and the error names that, in both roles", async () => {
+  // It said that nobody listens, the listener asks for a secret, or does not speak UCX: none was true.
+  using ucx = Ucx.open();
+  await using server = ucx.createWorker();
+  await using client = ucx.createWorker();
+  for (const [theirs, ours] of [["none", "peer"], ["peer", "none"]] as const) {
+    await using listener = server.listen({ errors: theirs });
+    const error = await assertRejects(() => client.connect(listener, { errors: ours }), UcxError);
+    assertStringIncludes(error.message, `have { errors: "${ours}" }`);
+  }
+});
+
+test("every failure that different errors may cause names them as this side has them", () => {
+  for (const errors of ["peer", "none"] as const) {
+    for (const [secret, greets] of [["none", false], ["none", true], ["proved", false]] as const) {
+      const to = { host: "10.0.0.1", port: 5 };
+      const attempt = { to, version: "1.13.1", greets, secret, errors, listenersVersion: null };
+      const timedOut = greets || secret === "proved" ? [-20] : [];
+      for (const status of [-24, -25, -80, ...timedOut]) { // not connected, reset, timeout of the endpoint, timed out
+        const explained = explainFailure(new UcxError("ucp_ep_create", status), attempt);
+        assertInstanceOf(explained, UcxError);
+        assertStringIncludes(explained.message, `have { errors: "${errors}" }`);
+      }
+    }
+  }
 });
 
 /** A wheel's library, and the system's. */

@@ -81,7 +81,7 @@ the report of UCXX's benchmark (python -m ucxx.benchmarks.send_recv).
       --progress-mode MODE     how to wait: adaptive (default), busy (also polling), event (also blocking)
       --sync                   wait in place instead of awaiting; with --transfer-api tag
       --errors peer|none       whether the loss of the other side is detected (default peer);
-                               also --error-handling, --no-error-handling
+                               the same on both sides; also --error-handling, --no-error-handling
 
       --server-only            run only the server, for a client on another machine
       --client-only            run only the client; needs --port

@@ -21,13 +21,15 @@ export interface ConnectAttempt {
   readonly version: string;
   /** Whether both sides greet. */
   readonly greets: boolean;
+  /** This side's option: UCX does not connect two sides that differ in it, and reports anything but that. */
+  readonly errors: "peer" | "none";
 }
 
 // law ucx/explainFailure: ucx/ucxx_protocol, ucx/listener, ucx/secret, ucx/connect_failure
 /** The failure of a connection to a listener, with its usual causes: UCX's statuses do not tell them apart. */
 export function explainFailure(
   error: unknown,
-  { to, version, greets, secret, listenersVersion }: ConnectAttempt,
+  { to, version, greets, errors, secret, listenersVersion }: ConnectAttempt,
 ): unknown {
   const at = formatHostAndPort(to);
   if (error instanceof SystemError && error.code === "ECONNREFUSED") {
@@ -36,13 +38,18 @@ export function explainFailure(
   if (!(error instanceof UcxError)) return error;
   const said = (hint: string) => new UcxError(error.call, error.status, hint);
   const way = versions(version, listenersVersion);
+  const sameErrors = `Does it have { errors: "${errors}" }, as this side?`;
   switch (error.status) {
     case ucs_status_t.UCS_ERR_NOT_CONNECTED:
-      return said(`Nobody listens at ${at}, or the listener asks for a secret or does not speak UCX`);
+      return said(
+        `Nobody listens at ${at}, or the listener asks for a secret, does not have { errors: "${errors}" } as this ` +
+          "side, or does not speak UCX",
+      );
     case ucs_status_t.UCS_ERR_CONNECTION_RESET:
     case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:
       return said(
-        `The listener at ${at} has hung up, or there is none. Does it ask for a secret? Does it speak UCX? ${way}`,
+        `The listener at ${at} has hung up, or there is none. Does it ask for a secret? ${sameErrors} ` +
+          `Does it speak UCX? ${way}`,
       );
     case ucs_status_t.UCS_ERR_INVALID_PARAM: // what UCX sometimes reports about another version's answer
       return said(`UCX cannot use the answer from ${at}. ${way}`);
@@ -52,9 +59,12 @@ export function explainFailure(
       if (secret !== "none") return error; // it says why
       return said(`The listener has refused the connection. ${way}`);
     case ucs_status_t.UCS_ERR_TIMED_OUT:
-      if (secret === "proved") return said(`The listener at ${at} knows the secret, but UCX cannot reach it. ${way}`);
+      if (secret === "proved") {
+        return said(`The listener at ${at} knows the secret, but UCX cannot reach it. ${sameErrors} ${way}`);
+      }
       if (secret !== "none") return said(`Nobody at ${at} has asked for a secret. Does the listener have one?`);
-      return greets ? said(`The listener has not greeted. Does it speak UCXX's protocol? ${way}`) : error;
+      if (!greets) return error;
+      return said(`The listener has not greeted. Does it speak UCXX's protocol? ${sameErrors} ${way}`);
     default:
       return error;
   }
