@@ -69,8 +69,8 @@ export interface ConnectOptions {
    */
   readonly signal?: AbortSignal;
   /**
-   * The same after this many milliseconds, with UCS_ERR_TIMED_OUT. Default none; 5000 with a secret or the protocol
-   * `ucxx`. Connecting by a worker's address takes no time.
+   * The same after this many milliseconds, with UCS_ERR_TIMED_OUT. Default 5000; `Infinity`: no limit. Connecting by a
+   * worker's address takes no time.
    */
   readonly timeout?: number;
 }
@@ -209,7 +209,7 @@ export class Connections {
     if (greets && secret !== null) throw new TypeError("Cannot prove a secret: UCXX has none");
     const limit = timeLimit("ucp_ep_create", {
       ...(signal === undefined ? {} : { signal }),
-      ...(timeout !== undefined || greets || secret !== null ? { timeout: timeout ?? greetingLimit } : {}),
+      timeout: timeout ?? greetingLimit,
     });
     const attempt: ConnectAttempt = {
       to: { host: to.host, port: to.port },

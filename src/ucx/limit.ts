@@ -20,8 +20,8 @@ export interface LimitOptions {
 export const limitOptionNames: OptionNames<LimitOptions> = { signal: true, timeout: true };
 
 /**
- * How long the two sides of a new connection may take to identify each other, where they have to, in milliseconds: by a
- * secret, or by a greeting, for which UCXX allows as long.
+ * How long a new connection by host and port may take, in milliseconds, and the two sides to identify each other where
+ * they have to: by a secret, or by a greeting, for which UCXX allows as long.
  */
 export const greetingLimit = 5000;
 

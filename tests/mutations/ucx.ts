@@ -399,7 +399,11 @@ export const ucxMutations: readonly Mutation[] = [
       'Connecting to a text reports a missing "secret", which was never mentioned.',
     ],
     ["timeout: timeout ?? greetingLimit", "timeout: timeout ?? 9000", "A client waits for a greeting for ever."],
-    [" || greets || secret !== null ?", " || greets ?", "A client with a secret waits for ever to be asked for it."],
+    [
+      "timeout: timeout ?? greetingLimit",
+      "timeout: timeout ?? (greets ? greetingLimit : Infinity)",
+      "A client waits for ever for a port that accepts and never answers.",
+    ],
     [
       "    if (options.unchecked !== undefined) {",
       "    if (false) {",
@@ -441,6 +445,8 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["does not have {", "lacks {", "The error does not say that the two sides differ in errors."],
     ["Does it have { errors", "Is it { errors", "The error does not say that the two sides may differ in errors."],
+    ["return said(`${at} has", "return error; said(`${at} has", "The error does not say who has not answered."],
+    ["UCX? ${sameErrors} ${way}`);", "UCX? ${way}`);", "The error of a timeout blames the versions alone."],
     ["protocol? ${sameErrors}", "protocol?", "The error blames the protocol where the two sides differ in errors."],
     ["reach it. ${sameErrors}", "reach it.", "The error blames the versions where the two sides differ in errors."],
     [

@@ -196,6 +196,31 @@ test("connecting fails where no program listens, or one that does not speak UCX;
   });
 });
 
+test("connecting to a port that never answers ends after 5 s by default, later or never as the timeout says", async () => {
+  // Without a secret it never ended.
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const address = silent.address();
+  if (address === null || typeof address === "string") throw new TypeError("no port");
+  const to = { host: "127.0.0.1", port: address.port };
+  using ucx = Ucx.open();
+  await using client = ucx.createWorker();
+  const stop = new AbortController();
+  const { signal } = stop;
+  const longer = [60_000, Infinity].map((timeout) => client.connect(to, { timeout, signal }).catch((error) => error));
+  const begun = performance.now();
+  const patience = AbortSignal.timeout(30_000); // so that this test ends if there is no other limit
+  const late = await assertRejects(() => client.connect(to, { signal: patience }), UcxError);
+  assert(performance.now() - begun >= 4990, "ended before the default");
+  assertEquals(late.statusName, "UCS_ERR_TIMED_OUT");
+  assertStringIncludes(late.message, `127.0.0.1:${to.port} has not answered within the timeout`);
+  assertEquals(await Promise.race([...longer, pause(0, "pending")]), "pending");
+  const reason = new Error("enough");
+  stop.abort(reason);
+  assertEquals(await Promise.all(longer), [reason, reason]);
+  silent.close();
+});
+
 test("a receive that is bound to an endpoint ends with it, and one of the worker does not", async () => {
   await inScene({}, async ({ client, server, listener }) => {
     const [there, here] = await Promise.all([client.connect(listener), next(listener)]);

@@ -63,7 +63,9 @@ export function explainFailure(
         return said(`The listener at ${at} knows the secret, but UCX cannot reach it. ${sameErrors} ${way}`);
       }
       if (secret !== "none") return said(`Nobody at ${at} has asked for a secret. Does the listener have one?`);
-      if (!greets) return error;
+      if (!greets) {
+        return said(`${at} has not answered within the timeout. Does it speak UCX? ${sameErrors} ${way}`);
+      }
       return said(`The listener has not greeted. Does it speak UCXX's protocol? ${sameErrors} ${way}`);
     default:
       return error;
