@@ -212,7 +212,7 @@ export class UcxEndpoint {
   }
 
   /** Receives a message from {@linkcode sendMany}, as {@linkcode UcxWorker.recvMany}, and ends with this endpoint. */
-  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[]> {
+  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
     const { receives, tags } = this.#operations;
     this.#operations.openHandle("receive");
     try {

@@ -167,7 +167,7 @@ export class Receiver {
     owner: Owner | null,
     tags: TagRule,
     most = Infinity,
-  ): Promise<StridedMemoryView[]> {
+  ): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
     checkOptions(options, receiveManyOptionNames);
     this.#open("receive");
     const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
@@ -177,7 +177,7 @@ export class Receiver {
     const before = this.#many.get(key);
     const { promise: over, resolve: pass } = Promise.withResolvers<void>();
     this.#many.set(key, over);
-    let parts: Promise<StridedMemoryView[]> | undefined;
+    let parts: Promise<StridedMemoryView[] & { readonly tag: bigint }> | undefined;
     try {
       if (before !== undefined) await abortable(before, signal);
       const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
@@ -201,14 +201,14 @@ export class Receiver {
   }
 
   // law ucx/Receiver.recvParts: ucx/message_parts, ucx/limits
-  /** Receives the parts that a header describes. */
+  /** Receives the parts that a header describes, and tells the sender's tag. */
   async #recvParts(
     header: Uint8Array<ArrayBuffer>,
     { length, tag }: Received,
     place: PlaceOptions,
     owner: Owner | null,
     most: number,
-  ): Promise<StridedMemoryView[]> {
+  ): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
     const fromSender = { tag, mask: everyBit };
     const parts: Part[] = [];
     let read = readPartHeader(header, length);
@@ -235,7 +235,7 @@ export class Receiver {
           throw new TypeError(`Cannot receive parts: expected one of ${bytes} bytes, got ${part.value.length}`);
         }
       });
-      return views;
+      return Object.assign(views, { tag });
     } catch (error) {
       for (const view of views) view.close();
       throw error;

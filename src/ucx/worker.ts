@@ -290,11 +290,12 @@ export class UcxWorker {
    * Receives the parts of a message from {@linkcode UcxEndpoint.sendMany}, in new memory. Two receives of the same tag
    * and mask take one message each, in turn.
    *
-   * @returns the parts, as bytes. Closing a view frees its memory
+   * @returns the parts, as bytes, and the sender's tag as on the wire: an array with a property `tag`. Closing a view
+   *   frees its memory
    * @throws {UcxError} as {@linkcode recv}
    * @throws {TypeError} if the worker is closed, or what has arrived is not such a message
    */
-  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[]> {
+  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
     return await this.#receiver.recvMany(options, null, this.#protocol.workerTags, this.#limits.messageBytes);
   }
 

@@ -70,14 +70,16 @@ test("messages of several parts arrive whole and in order per tag, however many 
   assertEquals(receiver.probe(0n, 0n), null);
 });
 
-test("three hundred parts are one message, from any sender by a mask", async () => {
+test("three hundred parts are one message, from any sender by a mask, with the tag that it has", async () => {
   using ucx = Ucx.open();
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
   const endpoint = await sender.connect(receiver.address);
   const parts = Array.from({ length: 301 }, (_, i) => contentOf(i, i));
   const [received] = await Promise.all([receiver.recvMany({ mask: 0n }), endpoint.sendMany(parts, { tag: 5n })]);
-  assertEquals(received.length, 301);
+  assertEquals([received.length, received.tag], [301, 5n]);
+  const [empty] = await Promise.all([receiver.recvMany({ mask: 0n }), endpoint.sendMany([], { tag: 6n })]);
+  assertEquals([empty.length, empty.tag], [0, 6n]);
   assert(received.every(({ buffer }, i) => Buffer.compare(buffer.bytes(), parts[i] ?? new Uint8Array()) === 0));
 });
 

@@ -183,6 +183,9 @@ test("several parts, and both ways that wait in place, have the same tags", asyn
     const [views] = await Promise.all([here.recvMany(given), there.sendMany(parts, given)]);
     assertEquals(views.map((view) => new Uint8Array(view.buffer.bytes())), parts);
     for (const view of views) view.close();
+    if (given.exact) assertEquals(views.tag, 6n);
+    const [, { tag }] = await Promise.all([there.send(Uint8Array.of(1), given), here.recv(new Uint8Array(1), given)]);
+    assertEquals(views.tag, tag); // on the wire, hashed or not
     there.sendSync(Uint8Array.of(1, 2), given);
     await there.flush();
     const into = new Uint8Array(2);
