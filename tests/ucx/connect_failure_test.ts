@@ -1,5 +1,5 @@
 /** A failed connection reports why, with both versions where they are known. */
-import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { test } from "node:test";
@@ -7,7 +7,6 @@ import { versionOf, withTrailer, withVersion } from "../../src/ucx/address.ts";
 import { checkVersions, explainFailure } from "../../src/ucx/listen/connect_failure.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
-import { Ucx } from "../../src/ucx/ucx.ts";
 import { patiently, runScriptForJson, startScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -53,18 +52,6 @@ test("each UCX failure includes what is known of the versions, and other errors 
   assert(explainFailure(other, { ...attempt, listenersVersion: null }) === other);
 });
 
-test("a listener and a client with different errors do not connect, and the error names that, in both roles", async () => {
-  // It said that nobody listens, the listener asks for a secret, or does not speak UCX: none was true.
-  using ucx = Ucx.open();
-  await using server = ucx.createWorker();
-  await using client = ucx.createWorker();
-  for (const [theirs, ours] of [["none", "peer"], ["peer", "none"]] as const) {
-    await using listener = server.listen({ errors: theirs });
-    const error = await assertRejects(() => client.connect(listener, { errors: ours }), UcxError);
-    assertStringIncludes(error.message, `have { errors: "${ours}" }`);
-  }
-});
-
 test("every failure that different errors may cause names them as this side has them", () => {
   for (const errors of ["peer", "none"] as const) {
     for (const [secret, greets] of [["none", false], ["none", true], ["proved", false]] as const) {
@@ -93,10 +80,10 @@ for (const secret of ["-", "s3cret"]) {
     for (const [here, there] of [[named, system], [system, named]]) {
       const script = new URL("versions_child.ts", import.meta.url);
       const env = (library: string | undefined) => ({ CAUSEWAY_LIBUCP: library, UCX_LOG_FILE: "stderr" });
-      const listening = startScript(script, { args: ["listen", secret], env: env(there) });
+      const listening = startScript(script, { args: ["listen", "-", secret, "peer"], env: env(there) });
       try {
         const [port = "", theirs = ""] = await firstLine(listening);
-        const args = ["connect", port, secret];
+        const args = ["connect", port, secret, "peer"];
         const { outcome, version } = await runScriptForJson(script, { args, env: env(here), timeout: 20_000 }) as {
           outcome: string;
           version: string;
@@ -109,6 +96,28 @@ for (const secret of ["-", "s3cret"]) {
       }
     }
   });
+}
+
+for (const [theirs, ours] of [["none", "peer"], ["peer", "none"]] as const) {
+  test(
+    `a listener with errors "${theirs}" and a client with "${ours}" do not connect, for that reason`,
+    patiently,
+    async () => {
+      // It said that nobody listens, the listener asks for a secret, or does not speak UCX: none was true. Two processes:
+      // with both sides in one, UCX 1.13 has ended it with a failed assertion (uct_tcp_sockcm_ep_progress_send).
+      const script = new URL("versions_child.ts", import.meta.url);
+      const listening = startScript(script, { args: ["listen", "-", "-", theirs], env: { UCX_LOG_FILE: "stderr" } });
+      try {
+        const [port = ""] = await firstLine(listening);
+        const { outcome } = await runScriptForJson(script, { args: ["connect", port, "-", ours] }) as {
+          outcome: string;
+        };
+        assertStringIncludes(outcome, `have { errors: "${ours}" }`);
+      } finally {
+        listening.kill("SIGKILL");
+      }
+    },
+  );
 }
 
 function withPatience(name: string, options: object): [string, object] {
