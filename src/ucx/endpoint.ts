@@ -285,7 +285,7 @@ export class UcxEndpoint {
    * @throws {UcxError} if the other side is gone
    * @throws {TypeError} as {@linkcode send}, if it is not an array, and with the protocol `ucxx`, which has no arrays
    */
-  async sendArray(array: unknown, options: LimitOptions = none): Promise<void> {
+  async sendArray(array: unknown, options: LimitOptions & { readonly copy?: boolean } = none): Promise<void> {
     this.#context.protocol.checkExtra("sendArray");
     await this.#messageSender.sendArray(array, options);
   }
@@ -375,7 +375,12 @@ export class UcxEndpoint {
    * @throws {RangeError} if it does not fit
    * @throws {TypeError} as {@linkcode send}
    */
-  put(what: Sendable, remote: UcxRemoteKey, offset = 0, options: LimitOptions = none): Promise<void> {
+  put(
+    what: Sendable,
+    remote: UcxRemoteKey,
+    offset = 0,
+    options: LimitOptions & { readonly copy?: boolean } = none,
+  ): Promise<void> {
     return this.#remote.put(what, remote, offset, options);
   }
 

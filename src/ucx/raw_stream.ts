@@ -10,6 +10,7 @@ import type { EndpointOperations } from "./endpoint_operations.ts";
 import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
 import type { Receivable, Sendable } from "./message_memory.ts";
 import type { Operation } from "./operation.ts";
+import { untaggedOptionNames } from "./tag_sender.ts";
 
 /** The stream between an endpoint and the other side's endpoint. */
 export class RawStream {
@@ -28,13 +29,13 @@ export class RawStream {
    * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT: how much was sent is then unknown
    * @throws {TypeError} as {@linkcode UcxEndpoint.send}
    */
-  async send(what: Sendable, limits: LimitOptions = none): Promise<void> {
+  async send(what: Sendable, options: LimitOptions & { readonly copy?: boolean } = none): Promise<void> {
     const own = this.#operations;
-    checkOptions(limits, limitOptionNames);
-    checkLimits(limits);
+    checkOptions(options, untaggedOptionNames);
+    checkLimits(options);
     own.openHandle("send");
     const operation = own.take("ucp_stream_send_nbx");
-    const ready = own.takeMemory(operation, what, "send");
+    const ready = own.takeMemory(operation, what, "send", options);
     if (operation.bytes === 0) return own.putBack(operation); // UCX 1.13 aborts the receiver with a failed assertion
     const begin = () => {
       operation.prepare("plain", operation.memoryType);
@@ -42,7 +43,7 @@ export class RawStream {
       const { ucp, progress } = own.worker;
       progress.begun(operation, ucp.stream.ucp_stream_send_nbx(own.handle, address, count, parameters));
     };
-    await own.later(operation, ready, limits, begin);
+    await own.later(operation, ready, options, begin);
   }
 
   // law ucx/RawStream.recvAll: ucx/raw_stream

@@ -12,6 +12,7 @@ import type { UcpFunctions } from "./library.ts";
 import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
 import type { Doing, Sendable } from "./message_memory.ts";
 import { UcxRemoteKey } from "./remote_memory.ts";
+import { untaggedOptionNames } from "./tag_sender.ts";
 
 const atomicCodes = {
   add: UCP_ATOMIC_OP.ADD,
@@ -65,15 +66,22 @@ export class RemoteAccess {
   }
 
   /** As {@linkcode UcxEndpoint.put}. */
-  put(what: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
+  async put(
+    what: Sendable,
+    remote: UcxRemoteKey,
+    offset: number,
+    options: LimitOptions & { readonly copy?: boolean },
+  ): Promise<void> {
+    checkOptions(options, untaggedOptionNames);
     const { ucp_put_nbx } = this.#operations.worker.ucp.remote;
-    return this.#access("ucp_put_nbx", what, "send", remote, offset, options, ucp_put_nbx);
+    await this.#access("ucp_put_nbx", what, "send", remote, offset, options, ucp_put_nbx);
   }
 
   /** As {@linkcode UcxEndpoint.get}. */
-  get(into: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
+  async get(into: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
+    checkOptions(options, limitOptionNames);
     const { ucp_get_nbx } = this.#operations.worker.ucp.remote;
-    return this.#access("ucp_get_nbx", into, "receive into", remote, offset, options, ucp_get_nbx);
+    await this.#access("ucp_get_nbx", into, "receive into", remote, offset, options, ucp_get_nbx);
   }
 
   async #access(
@@ -82,15 +90,14 @@ export class RemoteAccess {
     doing: Doing,
     remote: UcxRemoteKey,
     offset: number,
-    options: LimitOptions,
+    options: LimitOptions & { readonly copy?: boolean },
     start: UcpFunctions["remote"]["ucp_put_nbx"],
   ): Promise<void> {
-    checkOptions(options, limitOptionNames);
     const own = this.#operations;
     own.openHandle("use remote memory");
     checkLimits(options);
     const operation = own.take(call);
-    const ready = own.takeMemory(operation, what, doing);
+    const ready = own.takeMemory(operation, what, doing, options);
     let part: ReturnType<UcxRemoteKey["retainRange"]>;
     try {
       part = remote.retainRange(own.handle, offset, operation.bytes);

@@ -37,7 +37,13 @@ export interface SendSyncOptions {
 
 const sendSyncOptionNames: OptionNames<SendSyncOptions> = { tag: true, exact: true, timeout: true, copy: true };
 
-const sendOptionNames: OptionNames<SendOptions> = { ...limitOptionNames, tag: true, exact: true, copy: true };
+/** The names of the options of what is sent without a tag. */
+export const untaggedOptionNames: OptionNames<LimitOptions & { readonly copy?: boolean }> = {
+  ...limitOptionNames,
+  copy: true,
+};
+
+const sendOptionNames: OptionNames<SendOptions> = { ...untaggedOptionNames, tag: true, exact: true };
 
 /** Sends tagged messages through one endpoint. */
 export class TagSender {

@@ -89,6 +89,73 @@ test("a view of any layout is sent as its elements in C order, and not retained"
   }));
 });
 
+test("every call that sends packs a view that is not contiguous, or with copy: false refuses it and sends nothing", async () => {
+  // sendArray, put and the raw stream packed it always, and knew no such option.
+  using ucx = Ucx.open();
+  await using sender = ucx.createWorker();
+  await using receiver = ucx.createWorker();
+  const [endpoint, back] = await Promise.all([sender.connect(receiver.address), receiver.connect(sender.address)]);
+  const memory = new Uint8Array(new ArrayBuffer(1 << 10));
+  using region = receiver.register(memory);
+  using remote = endpoint.remote(region.key);
+  const messages = back.messages()[Symbol.asyncIterator]();
+  type Options = { readonly copy?: boolean };
+  /** How each sends a view, and how its bytes are received. */
+  const ways: Record<
+    string,
+    [(view: StridedMemoryView, options: Options) => Promise<void>, (n: number) => Promise<Uint8Array>]
+  > = {
+    send: [(view, options) => endpoint.send(view, options), async (n) => {
+      const into = new Uint8Array(n);
+      await receiver.recv(into);
+      return into;
+    }],
+    sendMany: [(view, options) => endpoint.sendMany([view], options), async () => {
+      const [part] = await receiver.recvMany();
+      assert(part !== undefined);
+      using _part = part;
+      return part.buffer.bytes().slice();
+    }],
+    sendMessage: [
+      (view, options) => endpoint.sendMessage(view, options),
+      async () => await (await messages.next()).value?.data ?? new Uint8Array(0),
+    ],
+    sendArray: [(view, options) => endpoint.sendArray(view, options), async () => {
+      using array = await back.recvArray();
+      return array.buffer.bytes().slice();
+    }],
+    put: [async (view, options) => {
+      await endpoint.put(view, remote, 0, options);
+      await endpoint.flush();
+    }, (n) => Promise.resolve(memory.slice(0, n))],
+    rawStream: [(view, options) => endpoint.rawStream.send(view, options), async (n) => {
+      const into = new Uint8Array(n);
+      if (n > 0) await back.rawStream.recvAll(into);
+      return into;
+    }],
+  };
+  await check(
+    fc.asyncProperty(arrays, async ({ dtype, placed, seed }) => {
+      using buffer = new HostMemoryResource().allocate(placed.size);
+      const bytes = pattern(placed.size, seed);
+      buffer.bytes().set(bytes);
+      const view = laidOut(buffer, { layout: placed.layout, offset: placed.offset, dtype });
+      const { itemsize } = placed.layout;
+      const expected = positionsOf(placed).flatMap((at) => [...bytes.subarray(at, at + itemsize)]);
+      fc.pre(expected.length <= memory.length);
+      for (const [name, [send, receive]] of Object.entries(ways)) {
+        const isSent = view.layout.isContiguousC;
+        if (!isSent) await assertRejects(() => send(view, { copy: false }), TypeError, "Allow a copy", name);
+        for (const options of isSent ? [{ copy: false }, {}] : [{ copy: true }, {}]) {
+          const [received] = await Promise.all([name === "put" ? null : receive(expected.length), send(view, options)]);
+          assertEquals([...received ?? await receive(expected.length)], expected, name);
+        }
+      }
+    }),
+    30,
+  );
+});
+
 test("a buffer whose elements were copied is not retained after its message was sent", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();

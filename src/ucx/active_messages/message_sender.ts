@@ -14,6 +14,7 @@ import { checkLimits, limitOptionNames, type LimitOptions } from "../limit.ts";
 import { isList, type Pieces } from "../message_list.ts";
 import { isOnGpu } from "../message_memory.ts";
 import type { Operation } from "../operation.ts";
+import { untaggedOptionNames } from "../tag_sender.ts";
 
 /** Options of {@linkcode UcxEndpoint.sendMessage}. */
 export interface SendMessageOptions extends LimitOptions {
@@ -45,8 +46,8 @@ export class MessageSender {
   }
 
   /** As {@linkcode UcxEndpoint.sendArray}. */
-  async sendArray(what: unknown, options: LimitOptions): Promise<void> {
-    checkOptions(options, limitOptionNames);
+  async sendArray(what: unknown, options: LimitOptions & { readonly copy?: boolean }): Promise<void> {
+    checkOptions(options, untaggedOptionNames);
     this.#operations.openHandle("send");
     const view = StridedMemoryView.from(what);
     try {
