@@ -66,22 +66,20 @@ export class RemoteAccess {
   }
 
   /** As {@linkcode UcxEndpoint.put}. */
-  async put(
+  put(
     what: Sendable,
     remote: UcxRemoteKey,
     offset: number,
     options: LimitOptions & { readonly copy?: boolean },
   ): Promise<void> {
-    checkOptions(options, untaggedOptionNames);
     const { ucp_put_nbx } = this.#operations.worker.ucp.remote;
-    await this.#access("ucp_put_nbx", what, "send", remote, offset, options, ucp_put_nbx);
+    return this.#access("ucp_put_nbx", what, "send", remote, offset, options, ucp_put_nbx);
   }
 
   /** As {@linkcode UcxEndpoint.get}. */
-  async get(into: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
-    checkOptions(options, limitOptionNames);
+  get(into: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
     const { ucp_get_nbx } = this.#operations.worker.ucp.remote;
-    await this.#access("ucp_get_nbx", into, "receive into", remote, offset, options, ucp_get_nbx);
+    return this.#access("ucp_get_nbx", into, "receive into", remote, offset, options, ucp_get_nbx);
   }
 
   async #access(
@@ -93,6 +91,7 @@ export class RemoteAccess {
     options: LimitOptions & { readonly copy?: boolean },
     start: UcpFunctions["remote"]["ucp_put_nbx"],
   ): Promise<void> {
+    checkOptions(options, doing === "send" ? untaggedOptionNames : limitOptionNames);
     const own = this.#operations;
     own.openHandle("use remote memory");
     checkLimits(options);

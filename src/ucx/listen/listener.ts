@@ -38,7 +38,10 @@ export interface ListenOptions {
    * count, too, and are dropped when there is no room for another one. Default 1024.
    */
   readonly backlog?: number;
-  /** Whether endpoints detect the end of the other side, see {@linkcode ConnectOptions.errors}; clients need the same. Default `peer`. */
+  /**
+   * Whether endpoints detect the end of the other side, see {@linkcode ConnectOptions.errors}; clients need the same.
+   * Default `peer`.
+   */
   readonly errors?: "peer" | "none";
   /**
    * The secret that a connecting peer has to know, see {@linkcode ListenerAddress.secret}. Both sides prove it to each
