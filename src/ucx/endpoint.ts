@@ -211,7 +211,10 @@ export class UcxEndpoint {
     return this.#context.receiver.recvSync(into, options, this.#operations.receives, this.#operations.tags);
   }
 
-  /** Receives a message from {@linkcode sendMany}, as {@linkcode UcxWorker.recvMany}, and ends with this endpoint. */
+  /**
+   * Receives a message from {@linkcode sendMany}, as {@linkcode UcxWorker.recvMany}, and ends with this endpoint. It is
+   * matched by tag alone, so each sender needs a tag of its own; with the protocol `ucxx`, tags that are not exact are.
+   */
   async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
     const { receives, tags } = this.#operations;
     this.#operations.openHandle("receive");

@@ -17,6 +17,7 @@ import { newBytes, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
 import type { Operation, OperationPool, Owner } from "./operation.ts";
 import type { PoolStaging } from "./pool_staging.ts";
 import type { Progress } from "./progress.ts";
+import { ReceiveTurns } from "./receive_turns.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
 import { transferred } from "./taken_memory.ts";
@@ -106,8 +107,8 @@ export class Receiver {
   readonly #progress: Progress;
   readonly #starts = new StartQueue();
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
-  /** For each tag and mask, the completion of the last receive of several parts. */
-  readonly #many = new Map<string, Promise<void>>();
+  /** Receives of several parts. */
+  readonly #many = new ReceiveTurns();
   #isClosed = false;
 
   constructor(resources: WorkerResources, progress: Progress, cuda: PoolStaging | null) {
@@ -157,8 +158,8 @@ export class Receiver {
 
   // law ucx/Receiver.recvMany: ucx/message_parts, ucx/limits
   /**
-   * Receives messages of several parts one at a time for each tag: the parts of one have the tag of the next one's
-   * header.
+   * Receives messages of several parts, one at a time of those that can match the same message: the parts of one have
+   * the tag of the next one's header.
    *
    * @param most the maximum size of all parts of a message, in bytes
    */
@@ -173,10 +174,7 @@ export class Receiver {
     const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
     checkLimits(options);
     const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, owner?.over);
-    const key = `${match.tag & match.mask} ${match.mask}`;
-    const before = this.#many.get(key);
-    const { promise: over, resolve: pass } = Promise.withResolvers<void>();
-    this.#many.set(key, over);
+    const { before, pass } = this.#many.take(match);
     let parts: Promise<StridedMemoryView[] & { readonly tag: bigint }> | undefined;
     try {
       if (before !== undefined) await abortable(before, signal);
@@ -193,10 +191,7 @@ export class Receiver {
       });
     } finally {
       clear();
-      Promise.allSettled([before, parts]).then(() => {
-        if (this.#many.get(key) === over) this.#many.delete(key);
-        pass();
-      });
+      pass(parts);
     }
   }
 

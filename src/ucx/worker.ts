@@ -287,8 +287,10 @@ export class UcxWorker {
   }
 
   /**
-   * Receives the parts of a message from {@linkcode UcxEndpoint.sendMany}, in new memory. Two receives of the same tag
-   * and mask take one message each, in turn.
+   * Receives the parts of a message from {@linkcode UcxEndpoint.sendMany}, in new memory. Receives whose tags and masks
+   * can match the same message take turns, in the order of the calls: a later one waits until an earlier one has its
+   * message. All parts have the message's tag, and UCX does not say whose they are: give each sender a tag of its own,
+   * or the parts of two senders may mix, and let no other receive match it meanwhile.
    *
    * @returns the parts, as bytes, and the sender's tag as on the wire: an array with a property `tag`. Closing a view
    *   frees its memory

@@ -287,15 +287,20 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["await abortable(before, signal)", "await before", "A receive that waits for another message ignores its limits."],
     [", options, owner?.over)", ", options)", "A receive that waits for another message outlives its endpoint."],
+    ["pass(parts)", "pass(undefined)", "Parts that arrive after their receive was abandoned are mistaken for headers."],
+  ]),
+  ...law("ucx/ReceiveTurns.take", [
     [
-      "Promise.allSettled([before, parts])",
-      "Promise.allSettled([parts])",
+      "Promise.allSettled([before, after])",
+      "Promise.allSettled([after])",
       "A receive after an abandoned one mistakes a part of an earlier message for a header.",
     ],
+    ["      ...this.#masked.values(),\n", "", "A part is mistaken for a header by a receive of any tag."],
+    ["isExact ? [] : this.#exact.values()", "[]", "A receive of any tag mistakes a part for a header."],
     [
-      "Promise.allSettled([before, parts])",
-      "Promise.allSettled([before])",
-      "Parts that arrive after their receive was abandoned are mistaken for headers.",
+      "(other.tag ^ tag) & other.mask & mask",
+      "(other.tag ^ tag) & mask",
+      "A receive does not wait for one of any tag, and mistakes a part for a header.",
     ],
   ]),
   ...law("ucx/Receiver.recvParts", [
