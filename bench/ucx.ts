@@ -1,7 +1,9 @@
 /**
  * Messages between two processes of this machine, beside UCX's own benchmark in C, `ucx_perftest` (Debian's package
  * ucx-utils), in the same error mode: alternating, five times each, the median of each. A row counts only if C's own
- * runs are within 20% of each other. What C's benchmark does not measure is in `ucx_alone.ts`, and printed first.
+ * runs are within 20% of each other. It never pauses, so processes that sleep between two messages are compared with
+ * bare calls of libucp that sleep in `poll` (`ucx_bare.ts`). What has no counterpart is in `ucx_alone.ts`, and printed
+ * first.
  *
  * Usage: ucx.ts [--rounds=5] [--gpu | --gpus] [filter]      filter: part of the name of a row; --gpu: a GPU's memory alone,
  * both processes on the first one; --gpus: each on one of its own
@@ -76,9 +78,20 @@ function rate(how: Job["how"]): Row {
   };
 }
 
-/** The same between processes that sleep until there is news, including C's. */
+/** Milliseconds between two round trips in which both processes sleep. */
+const gap = 5;
+
+/** The same between processes that have slept until the message. */
 function asleep(row: Row): Row {
-  return { ...row, progress: "event", factor: 1, plus: 30, name: `${row.name}, asleep` };
+  return {
+    ...row,
+    gap,
+    progress: "event",
+    count: 300,
+    factor: 1,
+    plus: 30,
+    name: `${row.name}, asleep, beside bare calls`,
+  };
 }
 
 /** The same through a listener, over the transports that UCX chooses: within `goal` microseconds. */
@@ -103,8 +116,8 @@ const rows: readonly Row[] = [
   latency(sm, mib, "awaited", 1_000, 1.1),
   withoutErrors(latency(sm, mib, "awaited", 1_000, 1.1)),
   listening(latency(sm, 8 * kib, "sync", 50_000, 1), 1.5),
-  asleep(latency("tcp", 1, "awaited", 5_000, 1)),
-  asleep(latency(sm, 1, "awaited", 5_000, 1)),
+  asleep(latency("tcp", 1, "awaited", 300, 1)),
+  asleep(latency(sm, 1, "awaited", 300, 1)),
   rate("sync"),
   rate("awaited"),
   rate("bare"),
@@ -205,15 +218,19 @@ async function ours({ name: _, tls, factor: _factor, plus: _plus, from, ...job }
 
 let port = 13_400 + process.pid % 1000;
 
+/** What a row is compared with: C, or bare calls. */
+function theirs(row: Row): Promise<number> {
+  return row.gap === undefined ? perftest(row) : ours({ ...row, how: "bare" });
+}
+
 /** The same by ucx_perftest: microseconds, or messages a second. */
-async function perftest({ tls, bytes, count, test, memory, from, errors, progress }: Row): Promise<number> {
+async function perftest({ tls, bytes, count, test, memory, from, errors }: Row): Promise<number> {
   const at = String(port++);
   const common = ["-p", at, "-t", test === "latency" ? "tag_lat" : "tag_bw", "-s", String(bytes), "-f", "-v"];
   const kind = [
     "-m",
     `${perftestMemory[from ?? memory]},${perftestMemory[memory]}`,
     ...(errors === "peer" ? ["-e"] : []),
-    ...(progress === "event" ? ["-E", "sleep"] : []),
   ];
   const args = [...common, ...kind, "-n", String(count), "-w", String(Math.ceil(count / 5)), "-O", "64"];
   const env = { ...process.env, UCX_TLS: tls, UCX_MM_ERROR_HANDLING: "y", UCX_WARN_UNUSED_ENV_VARS: "n" };
@@ -253,9 +270,14 @@ const { values, positionals: [filter = ""] } = parseArgs({
 const onGpus = values.gpu || values.gpus;
 const rounds = Number(values.rounds);
 if (!(rounds >= 1)) throw new RangeError(`Expected --rounds=K with a positive K, got ${values.rounds}`);
-for (const how of ["sync", "awaited", "bare"] as const) {
-  const row = latency(sm, 8, how, 50_000, 1);
-  const name = `${row.name}, with 10,000 receives pending`;
+for (
+  const row of [
+    ...(["sync", "awaited", "bare"] as const).map((how) => latency(sm, 8, how, 50_000, 1)),
+    asleep(latency("tcp", 8, "awaited", 300, 1)),
+    asleep(latency(sm, 8, "awaited", 300, 1)),
+  ]
+) {
+  const name = `${row.name.replace(", beside bare calls", "")}, with 10,000 receives pending`;
   if (!name.includes(filter) || onGpus) continue;
   const [none, many]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
@@ -274,16 +296,16 @@ if (spawnSync("ucx_perftest", ["-h"]).error !== undefined) {
   process.exit(2);
 }
 console.log(`${isBun ? "Bun" : "Deno"}, ${cpus().length} x ${cpus()[0]?.model}`);
-console.log("| | ours | C | ratio | goal | C's spread |\n|---|---|---|---|---|---|");
+console.log("| | ours | C, or bare | ratio | goal | their spread |\n|---|---|---|---|---|---|");
 let failed = 0;
 for (const row of compared) {
-  const [mine, theirs]: [number[], number[]] = [[], []];
+  const [mine, other]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     mine.push(await ours(row));
-    theirs.push(await perftest(row));
+    other.push(await theirs(row));
   }
-  const [ours_, c] = [median(mine), median(theirs)];
-  const spread = (Math.max(...theirs) - Math.min(...theirs)) / c;
+  const [ours_, c] = [median(mine), median(other)];
+  const spread = (Math.max(...other) - Math.min(...other)) / c;
   const isRate = row.test === "rate";
   const goal = c * row.factor + row.plus;
   const passes = isRate ? ours_ >= goal : ours_ <= goal;
@@ -291,9 +313,10 @@ for (const row of compared) {
     if (!isRate) return `${value.toFixed(2)} us`;
     return onGpus ? `${(value * row.bytes / 1e9).toFixed(1)} GB/s` : `${(value / 1e6).toFixed(2)} M/s`;
   };
-  const share = row.factor === 1 && row.plus > 0 ? "C" : row.factor > 0 ? `${row.factor} x C` : "";
+  const than = row.gap === undefined ? "C" : "bare";
+  const share = row.factor === 1 && row.plus > 0 ? than : row.factor > 0 ? `${row.factor} x C` : "";
   const asked = [share, row.plus > 0 ? `${row.plus} us` : ""].filter((part) => part !== "").join(" + ");
-  const verdict = spread > 0.2 ? "C too unsteady" : passes ? "met" : "MISSED";
+  const verdict = spread > 0.2 ? `${than} too unsteady` : passes ? "met" : "MISSED";
   if (spread <= 0.2 && !passes) failed++;
   console.log(
     `| ${row.name} | ${format(ours_)} | ${format(c)} | ${(ours_ / c).toFixed(2)} | ${asked}: ${verdict} ` +

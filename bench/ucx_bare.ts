@@ -1,6 +1,7 @@
 /**
  * The floor of bench/ucx.ts: the same two processes call libucp in a loop, with nothing of ours around the calls but
- * the records that completions are written to. Prints and reads as `ucx_peer.ts` does.
+ * the records that completions are written to. With a gap between the messages they block in `poll`, through
+ * ucp_worker_wait, wherever there is nothing to do. Prints and reads as `ucx_peer.ts` does.
  *
  * @module
  */
@@ -26,7 +27,7 @@ import { allocator } from "./ucx_memory.ts";
 import type { Job } from "./ucx_peer.ts";
 
 const job: Job = JSON.parse(process.argv[2] ?? "{}");
-const { role, bytes, count, errors, memory, test } = job;
+const { role, bytes, count, errors, memory, test, gap } = job;
 const memoryType = {
   host: "HOST",
   pinned: "HOST",
@@ -44,7 +45,9 @@ function check(status: number): void {
 const [config, context, worker, endpoint] = [arena.out("ptr"), arena.out("ptr"), arena.out("ptr"), arena.out("ptr")];
 check(ucp.opening.ucp_config_read(0n, 0n, config.$address));
 const parameters = arena.struct(ucp_params_t);
-writeFields(parameters, UCP_PARAMS_FIELD, { features: UCP_FEATURE.TAG });
+writeFields(parameters, UCP_PARAMS_FIELD, {
+  features: gap === undefined ? UCP_FEATURE.TAG : UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP,
+});
 const { major, minor } = UCP_API;
 check(ucp.opening.ucp_init_version(major, minor, parameters.$address, config.value, context.$address));
 check(ucp.opening.ucp_worker_create(context.value, arena.struct(ucp_worker_params_t).$address, worker.$address));
@@ -61,6 +64,8 @@ writeFields(endpointParameters, UCP_EP_PARAMS_FIELD, { address: address.address,
 check(ucp.endpoint.ucp_ep_create(worker.value, endpointParameters.$address, endpoint.$address));
 
 const operations = new OperationPool(1024); // more than any UCX needs for a request
+/** Round trips with a gap that are not counted. */
+const warmUp = 50;
 const { ucp_tag_send_nbx, ucp_tag_recv_nbx } = ucp.tag;
 const { ucp_worker_progress } = ucp.worker;
 const [handle, ep, size] = [worker.value, endpoint.value, BigInt(bytes)];
@@ -148,11 +153,42 @@ function latency(): number {
   return times.toSorted((a, b) => a - b)[50] ?? NaN;
 }
 
+/** Runs the worker until an operation has completed, and sleeps while it has nothing to do. */
+function next(): Operation {
+  for (;;) {
+    while (ucp_worker_progress(handle) !== 0);
+    const done = operations.next();
+    if (done !== undefined) return done;
+    check(ucp.wakeup.ucp_worker_wait(handle));
+  }
+}
+
+/** Half round trips between processes that sleep, in microseconds: the median. */
+function asleep(gap: number): number {
+  const [out, into] = [take("plain"), take("tagged")];
+  const nobody = new Int32Array(new SharedArrayBuffer(4));
+  const send = () => {
+    if (ucp_tag_send_nbx(ep, out.address, size, 0n, out.parameters) !== 0) next();
+  };
+  const times: number[] = [];
+  for (let i = 0; i < warmUp + count; i++) {
+    if (role === "client") Atomics.wait(nobody, 0, 0, gap);
+    const start = performance.now();
+    if (role === "client") send();
+    ucp_tag_recv_nbx(handle, into.address, size, 0n, 2n ** 64n - 1n, into.parameters);
+    next();
+    if (role === "server") send();
+    if (i >= warmUp) times.push((performance.now() - start) / 2 * 1000);
+  }
+  return times.toSorted((a, b) => a - b)[count >> 1] ?? NaN;
+}
+
 for (let i = 0; i < job.pending; i++) {
   const { address, parameters } = take("tagged");
   ucp_tag_recv_nbx(handle, address, size, BigInt(100 + i), 2n ** 64n - 1n, parameters);
 }
-console.log(JSON.stringify({ measured: test === "rate" ? rate() : latency() }));
+const measured = gap !== undefined ? asleep(gap) : test === "rate" ? rate() : latency();
+console.log(JSON.stringify({ measured }));
 const end = performance.now() + 200; // for the other side to be notified of the end
 while (performance.now() < end) ucp_worker_progress(handle);
 process.exit(0);

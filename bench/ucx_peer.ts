@@ -6,6 +6,7 @@
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
 import { type ProgressMode, Ucx, type UcxEndpoint, type UcxWorker } from "../src/ucx/mod.ts";
 import { allocator } from "./ucx_memory.ts";
 
@@ -27,11 +28,15 @@ export interface Job {
   readonly errors: "peer" | "none";
   /** Receives pending on other tags meanwhile, on both sides. */
   readonly pending: number;
+  /** Milliseconds between two round trips: both sides sleep meanwhile. Back to back if not given. */
+  readonly gap?: number;
   /** Messages in flight where the rate is measured: 64 if not given. */
   readonly window?: number;
 }
 
 const batches = 100;
+/** Round trips with a gap that are not counted. */
+const warmUp = 50;
 
 /** Half round trips, in microseconds: the median over batches. */
 async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
@@ -63,6 +68,23 @@ async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Prom
     times.push((performance.now() - start) / each / 2 * 1000);
   }
   return times.toSorted((a, b) => a - b)[batches / 2] ?? NaN;
+}
+
+/** Half round trips between workers that have slept, in microseconds: the median. */
+async function asleep(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
+  const { role, count, gap } = job;
+  const allocate = allocator(job);
+  const [out, into] = [allocate(), allocate()];
+  const times: number[] = [];
+  for (let i = 0; i < warmUp + count; i++) {
+    if (role === "client") await pause(gap);
+    const start = performance.now();
+    if (role === "client") await endpoint.send(out);
+    await worker.recv(into);
+    if (role === "server") await endpoint.send(out);
+    if (i >= warmUp) times.push((performance.now() - start) / 2 * 1000);
+  }
+  return times.toSorted((a, b) => a - b)[count >> 1] ?? NaN;
 }
 
 /** Messages a second, from the client to the server. */
@@ -117,7 +139,8 @@ const end = new AbortController();
 for (let i = 0; i < job.pending; i++) {
   worker.recv(new Uint8Array(8), { tag: BigInt(100 + i), signal: end.signal }).catch(() => {});
 }
-const measured = job.test === "latency" ? await latency(endpoint, worker, job) : await rate(endpoint, worker, job);
+const measure = job.gap !== undefined ? asleep : job.test === "latency" ? latency : rate;
+const measured = await measure(endpoint, worker, job);
 console.log(JSON.stringify({ measured, transports: endpoint.transports(), version: ucx.version }));
 end.abort();
 await worker.close();
