@@ -365,6 +365,7 @@ export class Connections {
   // law ucx/Connections.rest: ucx/keepalive_timer
   /** Lets the worker sleep until there is news, if the system reports the end of every peer. */
   #rest(): void {
+    if (!this.#keepalive.mayLook) return; // first: it saves asking about each endpoint
     if (this.#unreported.areNone((endpoint) => this.#peers.sees(endpoint))) this.#keepalive.stop();
   }
 

@@ -24,6 +24,11 @@ export class KeepaliveTimer {
     this.#descriptor = descriptor;
   }
 
+  /** Whether {@linkcode stop} would look for the timer. */
+  get mayLook(): boolean {
+    return this.#looks > 0;
+  }
+
   // law ucx/KeepaliveTimer.stop: ucx/keepalive_timer
   /** Stops the timer. Looks for it a few times at most, until {@linkcode restart} is called. */
   stop(): void {

@@ -55,7 +55,7 @@ export function takeList(
       for (const piece of pieces) piece.release();
       list.close();
     },
-    isTransferred: () => pieces.some((piece) => piece.isTransferred),
+    pieces,
   };
   const waits: Promise<void>[] = [];
   let isDevice = false;

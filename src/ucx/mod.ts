@@ -8,8 +8,9 @@
  * `order/` reports that its memory is ready, in its turn (`start_queue.ts`); memory that other processes cannot map is
  * copied to memory that they can (`pool_staging.ts`, `pending_copies.ts`). Each is an `Operation` in native memory;
  * when UCX is done with it, machine code puts its number into a ring. `progress.ts` drives UCX and settles the
- * operations that the ring reports as completed. `peer_liveness.ts` detects peers that end without UCX noticing, and
- * `keepalive_timer.ts` keeps UCX from waking workers to check on peers whose end the system reports.
+ * operations that the ring reports as completed; `buffers_in_use.ts` finds memory that JavaScript transferred meanwhile.
+ * `peer_liveness.ts` detects peers that end without UCX noticing; `keepalive_timer.ts` keeps UCX from waking workers to
+ * check on peers whose end the system reports.
  *
  * An endpoint consists of its operations, by kind, over `endpoint_operations.ts`: messages by tag (`tag_sender.ts`, of
  * several parts `message_parts.ts`; received by `receiver.ts`), active messages (`active_messages/`), arrays

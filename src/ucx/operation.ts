@@ -23,6 +23,7 @@ import {
   completionCallbacks,
   type CompletionKind,
 } from "../native/mod.ts";
+import { BuffersInUse } from "./buffers_in_use.ts";
 import type { PendingCopy } from "./pending_copies.ts";
 import { TakenMemory } from "./taken_memory.ts";
 
@@ -126,6 +127,8 @@ export class Operation extends TakenMemory {
   /** Whether it was handed to UCX, and whether UCX is done with it. */
   isBegun = false;
   isDone = false;
+  /** Whether it is among those of its pool that have begun. */
+  isNoted = false;
   /** Whether it is no longer awaited: it is free as soon as UCX is done with it. */
   isAbandoned = false;
   /** Whether the caller blocks on it, and then returns it to the pool. */
@@ -252,6 +255,15 @@ export class Operation extends TakenMemory {
   }
 }
 
+// law ucx/watchBegun: ucx/buffers_in_use
+/** Nothing but the loop, for the reason that `lastGone` of `buffers_in_use.ts` gives. */
+function watchBegun(begun: Operation[], buffers: BuffersInUse): void {
+  for (let one = begun.pop(); one !== undefined; one = begun.pop()) {
+    one.isNoted = false;
+    if (one.isBegun && !one.isDone) one.watch(buffers);
+  }
+}
+
 /** How many operations are allocated at once. */
 const operationsPerBlock = 64;
 
@@ -261,6 +273,10 @@ export class OperationPool {
   readonly #all: Operation[] = [];
   readonly #free: Operation[] = [];
   readonly #blocks: bigint[] = [];
+  /** Operations that have begun since {@linkcode transferred} was last called. Most are over by the next call. */
+  readonly #begun: Operation[] = [];
+  /** JavaScript's memory in the operations in flight that had begun before. */
+  readonly #buffers = new BuffersInUse();
   readonly #ringAddress: bigint;
   readonly #ring: DataView;
   #entries: DataView;
@@ -283,9 +299,27 @@ export class OperationPool {
     return this.#all.length - this.#free.length;
   }
 
-  // law ucx/OperationPool.transferred: ucx/transferred
-  /** Awaited operations that may still be in flight, whose memory JavaScript has transferred. */
+  /** How many ArrayBuffers {@linkcode transferred} asks, but for those of operations that have begun since. */
+  get buffersInUse(): number {
+    return this.#buffers.count;
+  }
+
+  // law ucx/OperationPool.note: ucx/buffers_in_use, ucx/transferred
+  /** Notes an operation that has begun, and is not over yet. */
+  note(operation: Operation): void {
+    if (operation.isNoted) return;
+    operation.isNoted = true;
+    this.#begun.push(operation);
+  }
+
+  // law ucx/OperationPool.transferred: ucx/buffers_in_use, ucx/transferred
+  /**
+   * Awaited operations that may still be in flight, whose memory JavaScript has transferred since the last call. Looks
+   * at the operations that have begun since, and at all of them only if there is such memory.
+   */
   transferred(): Operation[] {
+    watchBegun(this.#begun, this.#buffers);
+    if (!this.#buffers.takeTransferred()) return [];
     return this.#all.filter((one) => one.isBegun && !one.isDone && !one.isAbandoned && one.isTransferred);
   }
 

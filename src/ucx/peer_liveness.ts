@@ -39,6 +39,8 @@ export class PeerLiveness {
   readonly #peers = new Map<string | Endpoint, Peer>();
   readonly #keys = new Map<Endpoint, string | Endpoint>();
   #descriptors: DescriptorSet | undefined;
+  /** How many peers have no descriptor. */
+  #blind = 0;
   /** Set while a process is checked without a descriptor. */
   #timer: ReturnType<typeof import("node:timers").setTimeout> | undefined;
 
@@ -64,8 +66,10 @@ export class PeerLiveness {
     const descriptor = process.open();
     const isGone = () => process.isGone();
     this.#peers.set(process.key, { isGone, endpoints: new Set([endpoint]), descriptor, goneSince: Infinity });
-    if (descriptor === null) this.#lookLater();
-    else this.#descriptorSet().add(descriptor.number);
+    if (descriptor === null) {
+      this.#blind++;
+      this.#lookLater();
+    } else this.#descriptorSet().add(descriptor.number);
   }
 
   // law ucx/PeerLiveness.failed: ucx/peer_liveness
@@ -75,6 +79,7 @@ export class PeerLiveness {
     this.#keys.set(endpoint, endpoint);
     const endpoints = new Set([endpoint]);
     this.#peers.set(endpoint, { isGone: () => true, endpoints, descriptor: null, goneSince: performance.now() });
+    this.#blind++;
     this.#onUnseen();
     this.#lookLater();
   }
@@ -88,7 +93,8 @@ export class PeerLiveness {
     const peer = this.#peers.get(key);
     peer?.endpoints.delete(endpoint);
     if (peer?.endpoints.size !== 0) return;
-    peer.descriptor?.close();
+    if (peer.descriptor === null) this.#blind--;
+    else peer.descriptor.close();
     this.#peers.delete(key);
     if (this.#peers.size > 0) return;
     nodeBuiltin("node:timers").clearTimeout(this.#timer);
@@ -103,12 +109,12 @@ export class PeerLiveness {
   // law ucx/PeerLiveness.poll: ucx/peer_liveness
   /** Checks all peers. Called when one has ended, and periodically by a worker that does not sleep. */
   poll(): void {
-    const isBlind = () => Array.from(this.#peers.values()).some(({ descriptor }) => descriptor === null);
-    if (!isBlind() && !this.#descriptors?.hasReadable()) return;
+    if (this.#blind === 0 && !this.#descriptors?.hasReadable()) return;
     const now = performance.now();
     for (const peer of this.#peers.values()) {
       if (peer.goneSince === Infinity && peer.isGone()) {
         peer.goneSince = now;
+        if (peer.descriptor !== null) this.#blind++;
         peer.descriptor?.close(); // it stays readable from now on
         peer.descriptor = null;
         this.#onUnseen();
@@ -117,7 +123,7 @@ export class PeerLiveness {
       if (now - peer.goneSince < grace) continue;
       for (const endpoint of peer.endpoints) endpoint.lose().catch(() => {}); // a close does not fail
     }
-    if (isBlind()) this.#lookLater();
+    if (this.#blind > 0) this.#lookLater();
   }
 
   #descriptorSet(): DescriptorSet {

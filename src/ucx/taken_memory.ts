@@ -5,12 +5,13 @@
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { ffiPort, type MemoryArgument } from "../ffi/mod.ts";
+import type { BufferInUse, BuffersInUse } from "./buffers_in_use.ts";
 import type { PendingCopy } from "./pending_copies.ts";
 
 /** Keeps memory in place. */
 export interface Hold extends Disposable {
-  /** Whether JavaScript has transferred some of it. */
-  isTransferred?(): boolean;
+  /** What it consists of, if that is several pieces. */
+  readonly pieces?: readonly TakenMemory[];
 }
 
 /** Taken memory: its address, its size, its kind, and what keeps it in place. */
@@ -28,6 +29,7 @@ export class TakenMemory {
   /** The count passed to UCX: bytes, or pieces if it is a list. */
   count = 0n;
   #own: MemoryArgument | null = null;
+  #watched: BufferInUse | null = null;
   #address = 0n;
   #bytes = 0;
 
@@ -84,15 +86,25 @@ export class TakenMemory {
    */
   get isTransferred(): boolean {
     const own = this.#own;
-    if (own === null) return this.held?.isTransferred?.() === true;
-    const buffer = ArrayBuffer.isView(own) ? own.buffer : own; // a DataView would throw
-    return buffer.byteLength === 0;
+    if (own === null) return this.held?.pieces?.some(({ isTransferred }) => isTransferred) === true;
+    return bufferOf(own).byteLength === 0; // a DataView would throw
+  }
+
+  // law ucx/TakenMemory.watch: ucx/buffers_in_use, ucx/transferred
+  /** Has `buffers` watch the JavaScript memory in it, if there is any, until it is released. */
+  watch(buffers: BuffersInUse): void {
+    const own = this.#own;
+    if (own !== null) this.#watched ??= buffers.use(bufferOf(own));
+    else this.held?.pieces?.forEach((piece) => piece.watch(buffers));
   }
 
   // law ucx/TakenMemory.release: ucx/unclosed
   /** Releases the memory. */
   release(): void {
     const { held } = this;
+    const watched = this.#watched;
+    this.#watched = null;
+    watched?.among.free(watched);
     this.held = null;
     this.pack = null;
     this.copy = null;
@@ -100,6 +112,10 @@ export class TakenMemory {
     this.#own = null;
     held?.[Symbol.dispose]();
   }
+}
+
+function bufferOf(own: MemoryArgument): ArrayBuffer {
+  return ArrayBuffer.isView(own) ? own.buffer : own;
 }
 
 /** The error of an operation whose memory was transferred. */

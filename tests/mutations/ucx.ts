@@ -82,8 +82,8 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["if (known !== undefined) return void", "if (false) return void", "Each endpoint takes a descriptor."],
     [
-      "if (descriptor === null) this.#lookLater();",
-      "if (descriptor === null) void 0;",
+      "      this.#lookLater();\n",
+      "",
       "A peer without a descriptor is not watched.",
     ],
   ]),
@@ -92,7 +92,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#lookLater();\n", "", "Operations that UCX forgets on a failed connection wait for ever."],
   ]),
   ...law("ucx/PeerLiveness.forget", [
-    ["    peer.descriptor?.close();\n", "", "A closed endpoint's descriptor stays open."],
+    ["else peer.descriptor.close();\n", "", "A closed endpoint's descriptor stays open."],
     ["    peer?.endpoints.delete(endpoint);\n", "", "A closed endpoint is reported as failed."],
   ]),
   ...law("ucx/PeerLiveness.poll", [
@@ -103,7 +103,12 @@ export const ucxMutations: readonly Mutation[] = [
       "Living peers are reported as dead.",
     ],
     ["      if (now - peer.goneSince < grace) continue;\n", "", "UCX does not get the time to report what it knows."],
-    ["    if (isBlind()) this.#lookLater();\n", "", "Dead peers are never reported."],
+    ["    if (this.#blind > 0) this.#lookLater();\n", "", "Dead peers are never reported."],
+    [
+      "if (peer.descriptor !== null) this.#blind++;",
+      "",
+      "A dead peer is not reported once the time that UCX has is over.",
+    ],
     [
       "        peer.descriptor?.close(); // it stays readable from now on\n",
       "",
@@ -813,14 +818,36 @@ export const ucxMutations: readonly Mutation[] = [
     [" + BigInt(own.byteOffset)", "", "A part of an array is mistaken for its start."],
   ]),
   ...law("ucx/TakenMemory.isTransferred", [
-    ["return buffer.byteLength === 0;", "return false;", "Received data is read from the wrong memory."],
+    ["return bufferOf(own).byteLength === 0;", "return false;", "Received data is read from the wrong memory."],
     [
-      "this.held?.isTransferred?.() === true",
+      "this.held?.pieces?.some(({ isTransferred }) => isTransferred) === true",
       "false",
       "A list is sent from memory that now belongs to another thread.",
     ],
   ]),
+  ...law("ucx/TakenMemory.watch", [
+    [
+      "else this.held?.pieces?.forEach((piece) => piece.watch(buffers));",
+      "",
+      "Nobody notices that a piece of a message was transferred while the worker slept.",
+    ],
+  ]),
+  ...law("ucx/BuffersInUse.use", [
+    ["      known.users++;\n", "", "Memory is forgotten as soon as the first of its operations has ended."],
+    ["buffer.byteLength === 0 ? gone : ", "", "A transfer at an unexpected moment ends the process."],
+  ]),
+  ...law("ucx/BuffersInUse.free", [
+    [" && used.at >= 0", "", "Memory of an operation in flight is forgotten in place of other memory."],
+  ]),
+  ...law("ucx/BuffersInUse.remove", [
+    ["    this.#known.delete(used.buffer);\n", "", "A receive into the same memory is not watched."],
+    ["    last.at = at;\n", "", "Memory of an operation in flight is forgotten in place of other memory."],
+  ]),
+  ...law("ucx/lastGone", [
+    ["i >= 0", "i > 0", "UCX writes to memory that now belongs to another thread."],
+  ]),
   ...law("ucx/TakenMemory.release", [
+    ["    watched?.among.free(watched);\n", "", "Memory of a receive is kept, and asked at each wakeup, for ever."],
     ["    this.#own = null;\n", "", "Memory of a receive is kept as long as the worker."],
   ]),
   ...law("ucx/takeBytes", [
@@ -839,7 +866,19 @@ export const ucxMutations: readonly Mutation[] = [
     ["low > 0n ||", "low >= 0n ||", "A request whose address ends in zeros is mistaken for one that is over."],
     [" || low < BigInt(ucs_status_t.UCS_ERR_LAST)", " || low < 0n", "An address is mistaken for an error."],
   ]),
+  ...law("ucx/OperationPool.note", [
+    ["    this.#begun.push(operation);\n", "", "UCX writes to memory that now belongs to another thread."],
+  ]),
+  ...law("ucx/watchBegun", [
+    ["    one.isNoted = false;\n", "", "Only the first operation of several in the same native memory is watched."],
+    ["if (one.isBegun && !one.isDone) one", "one", "Memory of an operation that does not begin is kept."],
+  ]),
   ...law("ucx/OperationPool.transferred", [
+    [
+      "    if (!this.#buffers.takeTransferred()) return [];\n",
+      "    this.#buffers.takeTransferred();\n",
+      "A wakeup takes the longer the more operations are pending.",
+    ],
     [" && one.isTransferred", "", "A worker that wakes up ends every operation."],
   ]),
   ...law("ucx/Progress.giveUpTransferred", [
