@@ -144,6 +144,7 @@ const lies: readonly (readonly [shape: readonly number[], source: Lie, destinati
   [[2 ** 15, 64], "part", "dense"],
   [[2 ** 15, 64], "part", "part"],
   [[64, 64, 64], "turned", "dense"],
+  [[2048, 1024], "turned", "turned"],
 ];
 
 const sections: Readonly<Record<string, Section>> = {

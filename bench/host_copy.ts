@@ -2,7 +2,8 @@
  * Copies in host memory beside NumPy's, in one run. Prints Markdown.
  *
  * Claims, as multiples of NumPy's time: moves take 1.3 for large copies and 1.5 in the caches; transposes 0.6 and 1.5;
- * contiguous copies 1.05 and 1.2; and up to 100 elements no longer than NumPy.
+ * contiguous copies 1.05 and 1.2; and up to 100 elements no longer than NumPy, also where the arrays are sliced anew for
+ * each copy, or 1.5 where they are converted.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/host_copy.ts
@@ -12,8 +13,8 @@
  * Both sides alternate, in rounds; the median of all rounds counts for each. The peer needs numpy.
  */
 import process from "node:process";
-import type { StridedMemoryView } from "../mod.ts";
 import { type HostCase, moveCases } from "./host_copy/moves.ts";
+import { sliceCases } from "./host_copy/slices.ts";
 import { headOf, median, Peer } from "./peer.ts";
 
 /** Nanoseconds that each side spends on a case in each round. */
@@ -22,17 +23,7 @@ const TURN = 4e7;
 const [rounds = "9", part = ""] = process.argv.slice(2);
 
 /** The sections, each with all cases of a kind. */
-const sections: Record<string, () => HostCase[]> = { Moves: moveCases };
-
-function sideOf({ buffer, offset, layout, dtype }: StridedMemoryView) {
-  const { itemsize } = dtype;
-  return {
-    bytes: buffer.size,
-    itemsize,
-    offset: offset + layout.sliceOffsetInBytes,
-    strides: layout.strides.map((stride) => stride * itemsize),
-  };
-}
+const sections: Record<string, () => HostCase[]> = { Moves: moveCases, "New slices": sliceCases };
 
 /** Nanoseconds per call, which is repeated until about the requested time has passed. */
 function measured(run: () => void, enough: number): number {
@@ -57,12 +48,12 @@ for (const [section, cases] of Object.entries(sections)) {
   console.log(`### ${section}\n\n| copy | ours (us) | NumPy (us) | ratio | goal | |\n|---|--:|--:|--:|--:|---|`);
   for (const { name, goal, make } of cases()) {
     if (!name.includes(part)) continue;
-    const { to, from } = make();
-    await python.ask(["open", { shape: to.layout.shape, to: sideOf(to), from: sideOf(from) }]);
+    const { run, copies, question } = make();
+    await python.ask(question);
     const [ours, theirs]: [number[], number[]] = [[], []];
-    measured(() => to.copyFrom(from), TURN); // engines compile code that has run for a while
+    measured(run, TURN); // engines compile code that has run for a while
     for (let round = 0; round < Number(rounds); round++) {
-      ours.push(measured(() => to.copyFrom(from), TURN));
+      ours.push(measured(run, TURN) / copies);
       theirs.push(Number(await python.ask(TURN)));
     }
     const ratio = median(ours) / median(theirs);

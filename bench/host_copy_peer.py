@@ -2,12 +2,13 @@
 
 Run by host_copy.ts. A question is ["open", spec] for the arrays of a case, or the nanoseconds to spend on it: the
 answer is then how many one copy took. Of a spec, `to` and `from` say which memory there is and where the elements lie
-in it, in bytes.
+in it, in bytes. For ["slices", spec] the copy is a statement with `m`, `v`, `w` and `i`, made once for each row `i`.
 """
 
 import json
 import sys
 import time
+import timeit
 
 import numpy as np
 
@@ -30,6 +31,15 @@ def copy(to, source):
     return run
 
 
+def slices(spec):
+    m = np.ones(spec["shape"], spec["matrix"])
+    v, w = (np.ones(spec["count"], spec["vectors"]) for _ in range(2))
+    rows = spec["rows"]
+    statement = f"for i in range({rows}):\n    {spec['copy']}"
+    timer = timeit.Timer(statement, "m, v, w = arrays", globals={"arrays": (m, v, w)})
+    return lambda times: timer.timeit(times) * 1e9, rows
+
+
 def measured(run, enough):
     times, taken = 1, run(1)
     while taken < enough / 2:
@@ -38,14 +48,17 @@ def measured(run, enough):
     return taken / times
 
 
-run = None
+run, copies = None, 1
 print(json.dumps(np.__version__), flush=True)
 for line in sys.stdin:
     question = json.loads(line)
     if isinstance(question, list):
-        spec = question[1]
-        run = copy(array(spec["to"], spec["shape"]), array(spec["from"], spec["shape"]))
+        kind, spec = question
+        if kind == "slices":
+            run, copies = slices(spec)
+        else:
+            run, copies = copy(array(spec["to"], spec["shape"]), array(spec["from"], spec["shape"])), 1
         answer = None
     else:
-        answer = measured(run, question)
+        answer = measured(run, question) / copies
     print(json.dumps(answer), flush=True)

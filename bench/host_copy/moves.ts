@@ -6,12 +6,18 @@
 import { slice, StridedMemoryView } from "../../mod.ts";
 import { newArrayBuffer } from "../../src/native/mod.ts";
 
-/** Two arrays of one shape, and how long a copy may take, as a multiple of NumPy's time. */
+/** A copy, and how long it may take, as a multiple of NumPy's time. */
 export interface HostCase {
   readonly name: string;
   readonly goal: number;
   /** Allocates the arrays, when it is the case's turn. */
-  readonly make: () => { readonly to: StridedMemoryView; readonly from: StridedMemoryView };
+  readonly make: () => {
+    /** Copies, `copies` times. */
+    readonly run: () => void;
+    readonly copies: number;
+    /** What the peer is to do. */
+    readonly question: readonly [kind: string, spec: object];
+  };
 }
 
 /** A copy: the source's memory seen through `from`, to an array in C order or one seen through `to`. */
@@ -41,7 +47,22 @@ function array(type: keyof typeof types | "c128", shape: readonly number[]): Str
 
 function made({ type, shape, from = same, toShape, to = same }: Pattern): ReturnType<HostCase["make"]> {
   const source = from(array(type, shape));
-  return { to: to(array(type, toShape ?? source.layout.shape)), from: source };
+  const target = to(array(type, toShape ?? source.layout.shape));
+  return {
+    run: () => target.copyFrom(source),
+    copies: 1,
+    question: ["open", { shape: target.layout.shape, to: sideOf(target), from: sideOf(source) }],
+  };
+}
+
+function sideOf({ buffer, offset, layout, dtype }: StridedMemoryView) {
+  const { itemsize } = dtype;
+  return {
+    bytes: buffer.size,
+    itemsize,
+    offset: offset + layout.sliceOffsetInBytes,
+    strides: layout.strides.map((stride) => stride * itemsize),
+  };
 }
 
 function same(view: StridedMemoryView): StridedMemoryView {

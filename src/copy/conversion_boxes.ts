@@ -5,10 +5,11 @@
  * @module
  */
 import { StridedLayout } from "../layout/mod.ts";
-import { type MoveAxis, runMove } from "../native/mod.ts";
+import { type MoveAxis, type PreparedMove, runMove } from "../native/mod.ts";
 import { type ConversionPlan, isRun } from "./conversion_plan.ts";
 import type { ConversionStage } from "./conversion_stage.ts";
 import { addressOf, carryOut, checkSpan, type HostPlace, type ReadyPlan } from "./host_move.ts";
+import type { Bytes } from "./host_plan.ts";
 import { prepareRun, prepareStrided } from "./move_strided.ts";
 
 /** A plan with everything needed to carry it out repeatedly. */
@@ -19,6 +20,21 @@ export interface ReadyConversion {
   readonly isFar: boolean;
   /** Boxes by the axes along which they are cut short, one bit each: there are no more axes than a number has bits. */
   readonly boxes: Map<number, ReadyBox>;
+  /** The only box, if all elements fit into one, and machine code gathers and scatters it in one move each. */
+  readonly only: OnlyBox | null;
+}
+
+interface OnlyBox {
+  readonly count: number;
+  readonly gather: OnlyMove;
+  readonly scatter: OnlyMove;
+}
+
+/** The only move of a plan. */
+interface OnlyMove {
+  readonly prepared: PreparedMove;
+  readonly toOffset: number;
+  readonly fromOffset: number;
 }
 
 /** A box of one shape. */
@@ -31,21 +47,27 @@ interface ReadyBox {
 
 /** Makes a plan ready. */
 export function readyConversion(plan: ConversionPlan, stage: ConversionStage, isFar: boolean): ReadyConversion {
-  return { stage, plan, isFar, boxes: new Map() };
+  const ready = { stage, plan, isFar, boxes: new Map(), only: null };
+  const { axes, box } = plan;
+  if (axes.some(({ extent }, axis) => extent !== box[axis])) return ready;
+  const { count, ...moves } = boxFor(ready, 0);
+  const [gather, scatter] = [onlyMove(moves.gather), onlyMove(moves.scatter)];
+  return { ...ready, only: gather === null || scatter === null ? null : { count, gather, scatter } };
 }
 
 // law copy/convertBoxes: copy/host_conversion
 /**
  * Converts all elements.
  *
+ * @param first bytes from both places to the first elements
  * @throws {RangeError} if not all elements are in the memory
  */
-export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPlace): void {
+export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPlace, first: Bytes): void {
   const { stage, plan } = ready;
-  checkSpan(plan.from, from);
-  checkSpan(plan.to, to);
-  const memory = { bytes: stage.memory(), offset: 0 };
-  const sides = { source: sideOf(from), destination: sideOf(to), memory: sideOf(memory) };
+  checkSpan(plan.from, from, first.from);
+  checkSpan(plan.to, to, first.to);
+  if (ready.only !== null && convertOnly(ready.only, ready, from, to, first)) return;
+  const sides = { source: sideOf(from), destination: sideOf(to), memory: memoryOf(stage) };
   const { axes, box } = plan;
   // Along all later axes a box spans the whole extent.
   const last = Math.max(0, axes.findLastIndex(({ extent }, axis) => (box[axis] ?? 1) < extent));
@@ -64,7 +86,7 @@ export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPl
     for (let i = 0; i < whole; i++) walk(axis + 1, fromAt + i * steps.from, toAt + i * steps.to, ended);
     if (hasRest) walk(axis + 1, rest.fromAt, rest.toAt, rest.ended);
   };
-  walk(0, plan.fromOffset, plan.toOffset, 0);
+  walk(0, first.from + plan.fromOffset, first.to + plan.toOffset, 0);
 }
 
 /** An array's memory, and the address of the array's offset 0; 0 if it has none. */
@@ -81,6 +103,38 @@ interface Sides {
 
 function sideOf(place: HostPlace): Side {
   return { place, start: addressOf(place) };
+}
+
+let memory: Side | undefined;
+
+/** The stage's memory: its address takes as long as moving a few elements, and changes only if it grows. */
+function memoryOf(stage: ConversionStage): Side {
+  const bytes = stage.memory();
+  return memory?.place.bytes === bytes ? memory : memory = sideOf({ bytes, offset: 0 });
+}
+
+// law copy/convertOnly: copy/host_conversion
+/**
+ * Converts a few elements, without what many take.
+ *
+ * @returns false if memory has no address: then nothing was done
+ */
+function convertOnly(
+  { count, gather, scatter }: OnlyBox,
+  { stage, plan }: ReadyConversion,
+  from: HostPlace,
+  to: HostPlace,
+  first: Bytes,
+): boolean {
+  const source = addressOf(from);
+  const destination = addressOf(to);
+  const { start } = memoryOf(stage);
+  if (source === 0 || destination === 0 || start === 0) return false;
+  runMove(gather.prepared, start + gather.toOffset, source + first.from + plan.fromOffset + gather.fromOffset);
+  stage.convert(count);
+  const results = start + stage.outputAt + scatter.fromOffset;
+  runMove(scatter.prepared, destination + first.to + plan.toOffset + scatter.toOffset, results);
+  return true;
 }
 
 // law copy/convertRow: copy/host_conversion
@@ -122,7 +176,7 @@ function convertRow(
 }
 
 /** The single machine code move of a plan; null if there are several, or loops make them. */
-function onlyMove(ready: ReadyPlan | null) {
+function onlyMove(ready: ReadyPlan | null): OnlyMove | null {
   const [move, another] = ready?.moves ?? [];
   if (move === undefined || another !== undefined) return null;
   const { prepared, place: { toOffset, fromOffset } } = move;
@@ -130,7 +184,7 @@ function onlyMove(ready: ReadyPlan | null) {
 }
 
 // law copy/boxFor: copy/host_conversion
-function boxFor({ boxes, plan: { axes, box }, stage, isFar }: ReadyConversion, ended: number): ReadyBox {
+function boxFor({ boxes, plan: { axes, box }, stage, isFar }: Omit<ReadyConversion, "only">, ended: number): ReadyBox {
   const known = boxes.get(ended);
   if (known !== undefined) return known;
   const { fromBytes, toBytes } = stage;

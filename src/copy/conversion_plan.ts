@@ -5,7 +5,7 @@
  * @module
  */
 import type { MoveAxis } from "../native/mod.ts";
-import { elementsAreApart, joinAxes, type Span, spanOf, startOf, turnedForwards } from "./host_plan.ts";
+import { type Bytes, elementsAreApart, joinAxes, type Span, spanOf, startOf, turnedForwards } from "./host_plan.ts";
 
 /** The boxes and axes of one conversion. */
 export interface ConversionPlan {
@@ -13,21 +13,13 @@ export interface ConversionPlan {
   readonly axes: readonly MoveAxis[];
   /** Length of a box along each axis; the last box along an axis may be shorter. */
   readonly box: readonly number[];
-  /** Position of the first element on both sides, in bytes from offset 0 of the layouts. */
+  /** Position of the first box on both sides, in bytes from the first element. */
   readonly toOffset: number;
   readonly fromOffset: number;
-  /** Span of all elements, from offset 0 of the layouts. */
+  /** Span of all elements, in bytes from the first one. */
   readonly to: Span;
   readonly from: Span;
 }
-
-/** Bytes on both sides. */
-export interface Bytes {
-  readonly to: number;
-  readonly from: number;
-}
-
-const origin: Bytes = { to: 0, from: 0 };
 
 // law copy/planConversion: copy/conversion_plan
 /**
@@ -36,14 +28,8 @@ const origin: Bytes = { to: 0, from: 0 };
  * @param axes in element order, the last one fastest; steps in bytes, no extent of 0
  * @param sizes bytes of an element
  * @param most maximum number of elements in a box
- * @param first position of the first element, in bytes from offset 0
  */
-export function planConversion(
-  axes: readonly MoveAxis[],
-  sizes: Bytes,
-  most: number,
-  first: Bytes = origin,
-): ConversionPlan {
+export function planConversion(axes: readonly MoveAxis[], sizes: Bytes, most: number): ConversionPlan {
   const longer = axes.filter(({ extent }) => extent > 1);
   const isFree = elementsAreApart(longer, sizes.to);
   // Where elements of the destination overlap, the last one in element order wins: so the order is kept.
@@ -54,10 +40,10 @@ export function planConversion(
   return {
     axes: ordered,
     box,
-    toOffset: first.to + startOf(longer, forwards, "to"),
-    fromOffset: first.from + startOf(longer, forwards, "from"),
-    to: spanOf(axes, sizes.to, "to", first.to),
-    from: spanOf(axes, sizes.from, "from", first.from),
+    toOffset: startOf(longer, forwards, "to"),
+    fromOffset: startOf(longer, forwards, "from"),
+    to: spanOf(axes, sizes.to, "to"),
+    from: spanOf(axes, sizes.from, "from"),
   };
 }
 

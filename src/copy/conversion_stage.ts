@@ -26,6 +26,9 @@ const LINE = 64;
 
 /** Space for a block of elements of one type and their results. */
 export class ConversionStage {
+  static #made = 0;
+  /** A number that no other stage has. */
+  readonly id: number = ConversionStage.#made++;
   /** Bytes of an element before and after conversion. */
   readonly fromBytes: number;
   readonly toBytes: number;
@@ -38,6 +41,7 @@ export class ConversionStage {
   readonly #conversion: Conversion;
   readonly #size: number;
   readonly #loop: ConversionLoop;
+  #native: NativeLoop | null | undefined;
 
   constructor(conversion: Conversion) {
     const { from, to } = conversion;
@@ -54,7 +58,8 @@ export class ConversionStage {
 
   /** A loop that converts elements in place, without a stage; null if there is no machine code for it. */
   native(): NativeLoop | null {
-    return nativeLoopOf(this.#conversion);
+    if (this.#native === undefined) this.#native = nativeLoopOf(this.#conversion);
+    return this.#native;
   }
 
   /** Whether arrays of this many elements are far. */

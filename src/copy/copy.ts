@@ -106,7 +106,7 @@ function copyOnHost(
 
 // law copy/copyAtOnce: copy/host_copy
 /**
- * Fast path for copies whose machine code is ready and whose buffers are clearly disjoint: most copies. Copies of a few
+ * Fast path for copies by machine code between spans of memory that are disjoint: most copies. Copies of a few
  * elements take half the time if no object is made for either side, nor pairs of values to destructure.
  *
  * @returns whether it has been copied
@@ -115,13 +115,16 @@ function copyAtOnce(from: ArrayParts, to: ArrayParts): boolean {
   const fromStart = exactPtrOf(from.buffer);
   const toStart = exactPtrOf(to.buffer);
   if (fromStart === 0 || toStart === 0) return false;
-  const fromSize = from.buffer.size;
-  const toSize = to.buffer.size;
-  if (fromStart + fromSize > toStart && toStart + toSize > fromStart) return false;
   const ready = readyFor(from.layout, to.layout);
   if (ready === null || ready.moves === null) return false;
+  const toFirst = toStart + to.offset + to.layout.sliceOffsetInBytes;
+  const fromFirst = fromStart + from.offset + from.layout.sliceOffsetInBytes;
+  const { plan } = ready;
+  if (fromFirst + plan.from.end > toFirst + plan.to.start && toFirst + plan.to.end > fromFirst + plan.from.start) {
+    return false; // the two overlap
+  }
   // Layouts of views lie inside their buffers, and transferred memory has no address.
-  runAt(ready, toStart + to.offset, fromStart + from.offset);
+  runAt(ready, toFirst, fromFirst);
   return true;
 }
 

@@ -3,8 +3,8 @@
  *
  * Contiguous elements are converted in place, if there is machine code for it (`native_conversion.ts`). Others are
  * gathered into WebAssembly memory in boxes, converted there (`conversion_stage.ts`), and scattered to their
- * destination by the mover of strided elements. A few contiguous ones are copied with `TypedArray.set`, which needs no
- * plan to be made or looked up.
+ * destination by the mover of strided elements. Contiguous ones are copied with `TypedArray.set` if they fit into one
+ * box, which needs no plan to be made or looked up.
  *
  * @module
  */
@@ -13,9 +13,10 @@ import type { Conversion } from "./conversion.ts";
 import { convertBoxes, type ReadyConversion, readyConversion } from "./conversion_boxes.ts";
 import { type ConversionPlan, isRun, planConversion } from "./conversion_plan.ts";
 import { type ConversionStage, stageOf } from "./conversion_stage.ts";
-import type { HostArray } from "./host_copy.ts";
+import { firstOf, type HostArray } from "./host_copy.ts";
 import { checkSpan } from "./host_move.ts";
 import { convertInPlace, threadsOf } from "./native_conversion.ts";
+import { PlanCache } from "./plan_cache.ts";
 
 /**
  * Copies and converts every element. Both arrays must begin at whole bytes; they must not overlap.
@@ -32,15 +33,20 @@ export function convertHost(
   const { volume } = destination.layout;
   if (volume === 0) return;
   const stage = stageOf(conversion);
-  if (isDense(source.layout, destination.layout)) {
-    if (volume <= stage.most) return convertRun(stage, source, destination, volume);
+  if (isOneRun(source.layout, destination.layout)) {
     if (natively && convertInPlace(stage, source, destination)) return;
+    if (volume <= stage.most) return convertRun(stage, source, destination, volume);
   }
-  convertBoxes(readyFor(source.layout, destination.layout, stage), source, destination);
+  const ready = readyFor(source.layout, destination.layout, stage);
+  convertBoxes(ready, source, destination, firstOf(source.layout, destination.layout));
 }
 
-function isDense(source: StridedLayout, destination: StridedLayout): boolean {
-  return source.isContiguousC && destination.isContiguousC;
+// law copy/isOneRun: copy/host_conversion
+/** Whether the elements of both sides are contiguous, in the same order of the axes: the first one comes first. */
+function isOneRun({ strides: from }: StridedLayout, destination: StridedLayout): boolean {
+  const { shape, strides: to } = destination;
+  for (let axis = 0; axis < shape.length; axis++) if (shape[axis] !== 1 && from[axis] !== to[axis]) return false;
+  return destination.isContiguousAny;
 }
 
 // law copy/convertRun: copy/host_conversion
@@ -57,15 +63,15 @@ function convertRun(stage: ConversionStage, source: HostArray, destination: Host
   stage.giveRun(written, to, count);
 }
 
-/** The last plan for each destination: copies are often repeated, and planning costs as much as a small copy. */
-const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyConversion }>();
+const plans = new PlanCache<ReadyConversion>();
 
 // law copy/readyFor: copy/host_conversion
 function readyFor(source: StridedLayout, destination: StridedLayout, stage: ConversionStage): ReadyConversion {
-  const known = planned.get(destination);
-  if (known?.source === source && known.ready.stage === stage) return known.ready;
+  const { id } = stage;
+  const known = plans.find(source, destination, id);
+  if (known !== null) return known;
   const ready = readyConversion(planFor(source, destination, stage), stage, stage.isFar(destination.volume));
-  planned.set(destination, { source, ready });
+  plans.add(source, destination, id, ready);
   return ready;
 }
 
@@ -76,8 +82,7 @@ function planFor(source: StridedLayout, destination: StridedLayout, stage: Conve
     to: (destination.strides[axis] ?? 0) * toBytes,
     from: (source.strides[axis] ?? 0) * fromBytes,
   }));
-  const first = { to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes };
-  return planConversion(axes, { to: toBytes, from: fromBytes }, stage.mostOf(destination.volume), first);
+  return planConversion(axes, { to: toBytes, from: fromBytes }, stage.mostOf(destination.volume));
 }
 
 /** Describes in words what {@linkcode convertHost} does. */
@@ -91,7 +96,7 @@ export function explainHostConversion(
   const { from, to } = conversion;
   const stage = stageOf(conversion);
   const what = `${volume} elements from ${from.name} to ${to.name} by the host`;
-  if (isDense(source, destination) && volume > stage.most && stage.native() !== null) {
+  if (isOneRun(source, destination) && volume >= stage.turn && stage.native() !== null) {
     const threads = threadsOf(stage, volume);
     return `${what}, by machine code${threads < 2 ? "" : ` on ${threads} threads`}`;
   }

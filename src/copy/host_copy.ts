@@ -7,7 +7,8 @@ import { StridedLayout } from "../layout/mod.ts";
 import { canMoveNatively } from "../native/mod.ts";
 import { carryOut, type HostMemory, type ReadyPlan, readyPlan } from "./host_move.ts";
 import { threadsFor } from "./host_parts.ts";
-import { type HostPlan, planHostCopy } from "./host_plan.ts";
+import { type Bytes, type HostPlan, planHostCopy } from "./host_plan.ts";
+import { PlanCache } from "./plan_cache.ts";
 
 /** An array in host memory. */
 export interface HostArray {
@@ -32,25 +33,25 @@ export interface HostArray {
 export function copyHost(source: HostArray, destination: HostArray): void {
   const ready = readyFor(source.layout, destination.layout);
   if (ready === null) copyBitByBit(source, destination);
-  else carryOut(ready, destination, source);
+  else carryOut(ready, destination, source, firstOf(source.layout, destination.layout));
 }
 
-/** The last plan for each destination: copies are often repeated, and planning costs more than a small copy. */
-const planned = new WeakMap<StridedLayout, { readonly source: StridedLayout; readonly ready: ReadyPlan | null }>();
+const plans = new PlanCache<ReadyPlan>();
 
-/** Bytes up to which a copy takes less time than its plan. */
-const few = 256;
-
-/** @returns null for packed elements, and for few elements whose layouts were not copied before */
+/** @returns a plan, wherever the first elements lie; null for packed elements */
 export function readyFor(source: StridedLayout, destination: StridedLayout): ReadyPlan | null {
-  const known = planned.get(destination);
-  const isKnown = known !== undefined && known.source === source;
-  if (isKnown && known.ready !== null) return known.ready;
-  if (source.itemsize < 1) return null;
-  const isNotYet = !isKnown && source.volume * source.itemsize <= few;
-  const ready = isNotYet ? null : readyPlan(planFor(source, destination));
-  planned.set(destination, { source, ready });
+  const { itemsize } = source;
+  if (itemsize < 1) return null;
+  const known = plans.find(source, destination, itemsize);
+  if (known !== null) return known;
+  const ready = readyPlan(planFor(source, destination));
+  plans.add(source, destination, itemsize, ready);
   return ready;
+}
+
+/** Positions of the first elements, in bytes from offset 0 of the layouts. */
+export function firstOf(source: StridedLayout, destination: StridedLayout): Bytes {
+  return { to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes };
 }
 
 function planFor(source: StridedLayout, destination: StridedLayout): HostPlan {
@@ -60,7 +61,7 @@ function planFor(source: StridedLayout, destination: StridedLayout): HostPlan {
     to: step(destination, axis, 0),
     from: step(source, axis, 0),
   }));
-  return planHostCopy(axes, itemsize, { to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes });
+  return planHostCopy(axes, itemsize);
 }
 
 /** Copies packed elements, bit by bit where necessary. */

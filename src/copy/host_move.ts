@@ -7,9 +7,9 @@ import { exactAddress, FfiError, ffiPort } from "../ffi/mod.ts";
 import { canMoveNatively, placeMove, type PreparedMove, prepareMove, runMove, ThreadTeam } from "../native/mod.ts";
 import { moveByLoops } from "./host_loops.ts";
 import { leastSplit, splitMoves, threadsFor } from "./host_parts.ts";
-import type { HostPlan, PlacedMove, Span } from "./host_plan.ts";
+import type { Bytes, HostPlan, PlacedMove, Span } from "./host_plan.ts";
 
-/** The position of a plan's offset 0. */
+/** Where a plan begins, or the layout that it is for. */
 export interface HostPlace {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly offset: number;
@@ -22,6 +22,8 @@ export interface HostMemory {
   readonly address: number;
   readonly size: number;
 }
+
+const nowhere: Bytes = { to: 0, from: 0 };
 
 /** A prepared move, and where its first piece lies. */
 export interface ReadyMove {
@@ -71,21 +73,22 @@ function readyMoves(moves: readonly PlacedMove[]): readonly ReadyMove[] | null {
 /**
  * Makes all moves of a plan.
  *
+ * @param first bytes from both places to the first elements
  * @throws {RangeError} if not all elements are in the memory, for example because an array was transferred to another
  *   thread
  */
-export function carryOut(ready: ReadyPlan, to: HostPlace, from: HostPlace): void {
+export function carryOut(ready: ReadyPlan, to: HostPlace, from: HostPlace, first: Bytes = nowhere): void {
   const { plan } = ready;
   if (plan.moves.length === 0) return;
-  checkSpan(plan.to, to);
-  checkSpan(plan.from, from);
+  checkSpan(plan.to, to, first.to);
+  checkSpan(plan.from, from, first.from);
   const toStart = ready.moves === null ? 0 : addressOf(to);
   const fromStart = ready.moves === null ? 0 : addressOf(from);
-  if (toStart === 0 || fromStart === 0) return loopOver(plan.moves, to, from);
-  runAt(ready, toStart, fromStart);
+  if (toStart === 0 || fromStart === 0) return loopOver(plan.moves, to, from, first);
+  runAt(ready, toStart + first.to, fromStart + first.from);
 }
 
-/** Makes all moves of a plan by machine code, given the addresses of offset 0; the caller is responsible for both. */
+/** Makes all moves of a plan by machine code, given the first elements' addresses; the caller answers for both. */
 export function runAt(
   { moves, shares }: Pick<ReadyPlan, "moves" | "shares">,
   toStart: number,
@@ -135,9 +138,10 @@ export function runShares(
   return true;
 }
 
-function loopOver(moves: readonly PlacedMove[], to: HostPlace, from: HostPlace): void {
+function loopOver(moves: readonly PlacedMove[], to: HostPlace, from: HostPlace, first: Bytes): void {
+  const [toStart, fromStart] = [to.offset + first.to, from.offset + first.from];
   for (const move of moves) {
-    const [toAt, fromAt] = [to.offset + move.toOffset, from.offset + move.fromOffset];
+    const [toAt, fromAt] = [toStart + move.toOffset, fromStart + move.fromOffset];
     moveByLoops(move, { bytes: to.bytes, at: toAt }, { bytes: from.bytes, at: fromAt });
   }
 }
@@ -145,10 +149,10 @@ function loopOver(moves: readonly PlacedMove[], to: HostPlace, from: HostPlace):
 // If a place's memory is known, its `bytes` are not accessed: their array is only made on access.
 
 // law copy/hostPlaces: copy/host_move
-/** @throws {RangeError} if memory ends before a span of it does */
-export function checkSpan({ start, end }: Span, place: HostPlace): void {
+/** @throws {RangeError} if memory ends before a span of it does, which is from `first` bytes behind the place on */
+export function checkSpan({ start, end }: Span, place: HostPlace, first = 0): void {
   const length = place.memory === undefined ? place.bytes.length : place.memory.size;
-  const { offset } = place;
+  const offset = place.offset + first;
   if (offset + start < 0 || offset + end > length) throw outside(offset + start, offset + end, length);
 }
 

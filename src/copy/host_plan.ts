@@ -10,16 +10,22 @@
  */
 import type { MoveAxis, StridedMove } from "../native/mod.ts";
 
-/** A move, and the position of its first piece on both sides, in bytes from offset 0. */
+/** A move, and the position of its first piece on both sides, in bytes from the first element. */
 export interface PlacedMove extends StridedMove {
   readonly toOffset: number;
   readonly fromOffset: number;
 }
 
-/** From the first byte of any element to just past the last one, in bytes from offset 0. */
+/** From the first byte of any element to just past the last one, in bytes from the first element. */
 export interface Span {
   readonly start: number;
   readonly end: number;
+}
+
+/** Bytes on both sides. */
+export interface Bytes {
+  readonly to: number;
+  readonly from: number;
 }
 
 /** The moves of one copy. */
@@ -78,15 +84,10 @@ const longestFar = 4096;
  *
  * @param axes in element order, the last one fastest; steps in bytes
  * @param itemsize bytes, at least 1
- * @param first position of the first element, in bytes from offset 0
  */
-export function planHostCopy(
-  axes: readonly MoveAxis[],
-  itemsize: number,
-  first: { readonly to: number; readonly from: number } = origin,
-): HostPlan {
-  const to = spanOf(axes, itemsize, "to", first.to);
-  const from = spanOf(axes, itemsize, "from", first.from);
+export function planHostCopy(axes: readonly MoveAxis[], itemsize: number): HostPlan {
+  const to = spanOf(axes, itemsize, "to");
+  const from = spanOf(axes, itemsize, "from");
   if (axes.some(({ extent }) => extent === 0)) {
     const nowhere = { start: 0, end: 0 };
     return { moves: [], run: itemsize, runs: 0, tile: null, isFree: true, to: nowhere, from: nowhere };
@@ -95,8 +96,8 @@ export function planHostCopy(
   const isFree = elementsAreApart(longer, itemsize);
   // Where elements of the destination overlap, the last one in element order wins: so the order is kept.
   const forwards = isFree ? longer.map(turnedForwards) : longer;
-  const toOffset = first.to + startOf(longer, forwards, "to");
-  const fromOffset = first.from + startOf(longer, forwards, "from");
+  const toOffset = startOf(longer, forwards, "to");
+  const fromOffset = startOf(longer, forwards, "from");
   const ordered = isFree ? forwards.toSorted((one, other) => other.to - one.to) : forwards;
   const joined = joinAxes(ordered);
   const inner = joined.at(-1);
@@ -126,10 +127,8 @@ export function planHostCopy(
   };
 }
 
-const origin = { to: 0, from: 0 };
-
-export function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from", first: number): Span {
-  let [start, end] = [first, first + itemsize];
+export function spanOf(axes: readonly MoveAxis[], itemsize: number, side: "to" | "from"): Span {
+  let [start, end] = [0, itemsize];
   for (const axis of axes) {
     const last = (axis.extent - 1) * axis[side];
     if (last < 0) start += last;

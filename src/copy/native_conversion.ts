@@ -7,69 +7,72 @@
  *
  * @module
  */
-import type { StridedLayout } from "../layout/mod.ts";
 import { type NativeLoop, prepareLoop } from "../native/mod.ts";
 import type { ConversionStage } from "./conversion_stage.ts";
 import type { HostArray } from "./host_copy.ts";
-import { addressOf, checkSpan, type ReadyMove, runAt } from "./host_move.ts";
+import { addressOf, checkSpan, type ReadyMove, runShares } from "./host_move.ts";
 import { rangesOf, threadsFor } from "./host_parts.ts";
-
-/** A prepared conversion of a number of elements. */
-interface ReadyRun {
-  readonly stage: ConversionStage;
-  readonly moves: readonly ReadyMove[];
-  readonly shares: readonly (readonly ReadyMove[])[] | null;
-}
-
-/** The last prepared conversion for each destination. */
-const prepared = new WeakMap<StridedLayout, ReadyRun>();
 
 // law copy/convertInPlace: copy/native_conversion, copy/host_conversion
 /**
- * Converts all elements: contiguous on both sides, and at least one iteration's worth.
+ * Converts all elements: contiguous on both sides.
  *
- * @returns false if there is no machine code for it, or memory has no address: then nothing was done
+ * @returns false if there is no machine code for it, there are too few elements for an iteration, or memory has no
+ *   address: then nothing was done
  * @throws {RangeError} if not all elements are in the memory
  */
 export function convertInPlace(stage: ConversionStage, source: HostArray, destination: HostArray): boolean {
+  const { volume } = destination.layout;
+  if (volume < stage.turn) return false;
   const loop = stage.native();
   if (loop === null) return false;
-  const { volume } = destination.layout;
-  const [from, to] = [source.layout.sliceOffsetInBytes, destination.layout.sliceOffsetInBytes];
+  const from = source.layout.sliceOffsetInBytes;
+  const to = destination.layout.sliceOffsetInBytes;
   checkSpan({ start: from, end: from + volume * stage.fromBytes }, source);
   checkSpan({ start: to, end: to + volume * stage.toBytes }, destination);
-  const [fromStart, toStart] = [addressOf(source), addressOf(destination)];
+  const fromStart = addressOf(source);
+  const toStart = addressOf(destination);
   if (fromStart === 0 || toStart === 0) return false;
-  const known = prepared.get(destination.layout);
-  const ready = known?.stage === stage ? known : readyRun(stage, loop, volume);
-  if (ready !== known) prepared.set(destination.layout, ready);
-  runAt(ready, toStart + to, fromStart + from);
+  convertAt(stage, loop, volume, toStart + to, fromStart + from);
   return true;
 }
 
-// law copy/readyRun: copy/native_conversion, copy/host_conversion
+// law copy/convertAt: copy/native_conversion, copy/host_conversion
 /**
- * Prepares the conversion of `count` elements, at least one iteration's worth. The remainder after the last whole
+ * Converts `count` elements, at least one iteration's worth, between two addresses. The remainder after the last whole
  * iteration is converted by one that ends with it, and so converts some elements twice.
  *
  * @param threads number of threads that convert
  */
-export function readyRun(
+export function convertAt(
   stage: ConversionStage,
   loop: NativeLoop,
   count: number,
+  to: number,
+  from: number,
   threads = threadsOf(stage, count),
-): ReadyRun {
+): void {
   const { turn, fromBytes, toBytes } = stage;
-  const move = (first: number, turns: number): ReadyMove => ({
-    place: { fromOffset: first * fromBytes, toOffset: first * toBytes },
-    prepared: prepareLoop(loop, turns),
-  });
   const whole = Math.floor(count / turn);
-  const rest = whole * turn < count ? [move(count - turn, 1)] : [];
-  const moves = rangesOf(whole, threads).map(({ start, length }) => move(start * turn, length));
-  if (threads < 2) return { stage, moves: [...moves, ...rest], shares: null };
-  return { stage, moves: [...moves, ...rest], shares: moves.map((one, i) => i === 0 ? [one, ...rest] : [one]) };
+  if (threads < 2 || !convertOnThreads(stage, loop, whole, to, from, threads)) loop.run(whole, to, from);
+  const last = count - turn;
+  if (whole * turn < count) loop.run(1, to + last * toBytes, from + last * fromBytes);
+}
+
+/** Converts whole iterations. @returns false if there are no threads left: then nothing was done */
+function convertOnThreads(
+  { turn, fromBytes, toBytes }: ConversionStage,
+  loop: NativeLoop,
+  turns: number,
+  to: number,
+  from: number,
+  threads: number,
+): boolean {
+  const shares = rangesOf(turns, threads).map(({ start, length }): ReadyMove[] => [{
+    place: { fromOffset: start * turn * fromBytes, toOffset: start * turn * toBytes },
+    prepared: prepareLoop(loop, length),
+  }]);
+  return runShares(shares, to, from);
 }
 
 /**

@@ -4,7 +4,7 @@
  * @module
  */
 import { assembleHere, type Operation } from "./assembler.ts";
-import { placedBy, type PreparedMove } from "./strided_mover.ts";
+import { placedBy, type PreparedMove, runMove } from "./strided_mover.ts";
 import { inRegisters, type TurnOperation, type VectorTurn } from "./vector_registers.ts";
 
 /** A loop, and the bytes of input and output consumed and produced per turn, both multiples of 16. */
@@ -17,7 +17,12 @@ export interface VectorLoopCode extends VectorTurn {
 export interface NativeLoop {
   readonly code: bigint;
   readonly constants: readonly bigint[];
+  /** Runs that many turns, at least one, from one address to another, both exact numbers; the caller answers for both. */
+  readonly run: (turns: number, to: number, from: number) => void;
 }
+
+/** Offset of a job's turns, as two halves. */
+const turnsAt = 16;
 
 /** Offset of a job's constants: after the output and input addresses and the turns, 8 bytes each, and 8 unused ones. */
 const constantsAt = 32;
@@ -37,7 +42,7 @@ export function vectorLoopProgram(loop: VectorLoopCode): readonly Operation[] | 
   return [
     ["get", "third", "first", 0],
     ["get", "second", "first", 8],
-    ["get", "left", "first", 16],
+    ["get", "left", "first", turnsAt],
     ...constants,
     ["label", "turn"],
     ...operations.flatMap(operationsOf),
@@ -67,7 +72,19 @@ function operationsOf(operation: TurnOperation): readonly Operation[] {
 export function nativeLoop(loop: VectorLoopCode): NativeLoop | null {
   const program = vectorLoopProgram(loop);
   const [code] = program === null ? [] : assembleHere([program]) ?? [];
-  return code === undefined ? null : { code, constants: [...loop.constants.values()] };
+  if (code === undefined) return null;
+  const constants = [...loop.constants.values()];
+  return { code, constants, run: runnerOf(placedBy(code, loopJob(constants, 1))) };
+}
+
+// law native/runnerOf: copy/native_conversion
+function runnerOf(prepared: PreparedMove): NativeLoop["run"] {
+  const turns = new Uint32Array(prepared.addresses.buffer, turnsAt, 2);
+  return (count, to, from) => {
+    turns[0] = count;
+    turns[1] = count / 2 ** 32;
+    runMove(prepared, to, from);
+  };
 }
 
 /**

@@ -1,15 +1,18 @@
 /** Conversions in host memory of more elements than are converted at a time, of any layout and alignment. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { exactAddress, ffiPort } from "../../src/ffi/mod.ts";
 import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { bytesOf, conversionOf } from "../../src/copy/conversion.ts";
+import { stageOf } from "../../src/copy/conversion_stage.ts";
 import { convertHost, explainHostConversion } from "../../src/copy/host_conversion.ts";
 import { threadsFor } from "../../src/copy/host_parts.ts";
 import { canMoveNatively } from "../../src/native/mod.ts";
-import { apart, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
+import { scratch } from "../../src/wasm/mod.ts";
+import { anew, apart, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
 import { GuardedMemory } from "../support/guarded_memory.ts";
 import { check, fc } from "../support/property.ts";
+import { permutations } from "../support/strided_oracle.ts";
 import { convertedOneByOne } from "../support/scalar_conversion.ts";
 
 type Pair = readonly [from: string, to: string];
@@ -156,6 +159,34 @@ test("arrays of megabytes are converted, side by side, transposed, reversed and 
   }
 });
 
+test("elements that are contiguous in the same order on both sides are one run, in whatever order", () => {
+  const orders = shapes.chain((shape) => fc.tuple(fc.constant(shape), permutations(shape.length), fc.boolean()));
+  check(
+    fc.property(fc.constantFrom(...pairs), orders, fc.nat(9), (pair, [shape, order, isWide], first) => {
+      const conversion = conversionBetween(...pair);
+      const extents = isWide ? shape.map((extent, axis) => axis === order[0] ? 1 : extent) : shape;
+      const placed = (itemsize: number): Placed => {
+        const dense = StridedLayout.dense(extents, itemsize, order);
+        // The step along an axis of one element may be anything.
+        const strides = dense.strides.map((stride, axis) => extents[axis] === 1 ? stride + first * itemsize : stride);
+        const layout = new StridedLayout(extents, strides, itemsize);
+        return anew({ layout, offset: 0, size: layout.volume * itemsize }, first);
+      };
+      const one = { pair, source: placed(bytesOf(conversion.from)), destination: placed(bytesOf(conversion.to)) };
+      const [from, to] = [pattern(one.source.size, 1), pattern(one.destination.size, 2)];
+      const expected = expectedOf(one, from, to);
+      convertHost({ bytes: from, ...one.source }, { bytes: to, ...one.destination }, conversion);
+      assertEquals(to, expected);
+      const { volume } = one.destination.layout;
+      const explained = explainHostConversion(one.source.layout, one.destination.layout, conversion);
+      assertEquals(explained.includes("gathered") || explained.includes("scattered"), false);
+      const isNative = stageOf(conversion).native() !== null && volume >= 64;
+      if (isNative) assert(explained.endsWith("by machine code"), explained);
+    }),
+    100,
+  );
+});
+
 test("one layout is planned for each pair of types, and each source, that it meets", () => {
   const layout = new StridedLayout([40, 40], [1, 40], 4);
   const bytes = pattern(1600 * 4, 1);
@@ -168,6 +199,61 @@ test("one layout is planned for each pair of types, and each source, that it mee
     const result = bytes.slice();
     convertHost({ bytes: from, ...one.source }, { bytes: result, ...one.destination }, conversionBetween(...pair));
     assertEquals(result, expectedOf(one, from, bytes));
+  }
+});
+
+test("layouts that say the same share a plan, wherever they begin, up to a page's end; others do not", () => {
+  const memory = new GuardedMemory();
+  const alike: readonly Pair[] = [
+    ["float32", "int32"],
+    ["int32", "float32"],
+    ["uint32", "float32"],
+    ["uint8", "float32"],
+    ["int32", "float64"],
+    ["float64", "int32"],
+  ];
+  const layouts = (itemsize: number) => fc.array(apart([5, 6], itemsize), { minLength: 2, maxLength: 3 });
+  const turn = fc.record({ pair: fc.constantFrom(...alike), from: fc.nat(40), to: fc.nat(40) });
+  const program = fc.record({
+    sizes: fc.record({ bytes: layouts(1), words: layouts(4), pairs: layouts(8) }),
+    turns: fc.array(turn, { minLength: 10, maxLength: 30 }),
+  });
+  check(
+    fc.property(program, ({ sizes, turns }) => {
+      memory.reset();
+      const anyOf = (name: string, pick: number) => {
+        const { itemsize } = DType.from(name);
+        const all = itemsize === 1 ? sizes.bytes : itemsize === 4 ? sizes.words : sizes.pairs;
+        return anew(all[pick % all.length] as Placed, pick); // within its length
+      };
+      for (const { pair, from, to } of turns) {
+        const one = { pair, source: anyOf(pair[0], from), destination: anyOf(pair[1], to) };
+        const [read, written] = [memory.bytes(one.source.size), memory.bytes(one.destination.size)];
+        read.bytes.set(pattern(one.source.size, from));
+        written.bytes.set(pattern(one.destination.size, to));
+        const expected = expectedOf(one, read.bytes, written.bytes);
+        convertHost(
+          { bytes: read.bytes, ...one.source },
+          { bytes: written.bytes, ...one.destination },
+          conversionBetween(...pair),
+        );
+        assertEquals(written.bytes, expected);
+      }
+    }),
+    100,
+  );
+});
+
+test("elements are converted where the stage's memory has grown meanwhile", () => {
+  const layout = new StridedLayout([20], [2], 4);
+  const one = { pair: ["float32", "int32"], source: { layout, offset: 0, size: 160 } } as const;
+  const whole = { ...one, destination: one.source };
+  for (let time = 0; time < 3; time++) {
+    const [from, to] = [pattern(160, time), pattern(160, 9)];
+    const expected = expectedOf(whole, from, to);
+    convertHost({ bytes: from, ...one.source }, { bytes: to, ...one.source }, conversionBetween(...one.pair));
+    assertEquals(to, expected);
+    scratch(scratch(0).length + 1);
   }
 });
 
@@ -202,13 +288,14 @@ test("conversions are explained: how many elements at a time, and whether they a
     explainHostConversion(source, destination, conversion);
   const dense = (...shape: number[]) => [StridedLayout.dense(shape, 8), StridedLayout.dense(shape, 4)] as const;
   const by = "float64 to float32 by the host, by vectors";
-  assertEquals(explained(...dense(10, 20)), `200 elements from ${by}`);
+  assertEquals(explained(...dense(3, 5)), `15 elements from ${by}`);
   const rounded = conversionBetween("float32", "float16");
   const halves = [StridedLayout.dense([3000], 4), StridedLayout.dense([3000], 2)] as const;
   const byVectors = "3000 elements from float32 to float16 by the host, by vectors, 2048 at a time";
   assertEquals(explainHostConversion(...halves, rounded), byVectors);
+  const natively = canMoveNatively() ? "float64 to float32 by the host, by machine code" : by;
+  assertEquals(explained(...dense(10, 20)), `200 elements from ${natively}`);
   if (canMoveNatively()) {
-    const natively = "float64 to float32 by the host, by machine code";
     assertEquals(explained(...dense(3000)), `3000 elements from ${natively}`);
     assertEquals(explained(...dense(8000, 1000)), `8000000 elements from ${natively}`);
     const threads = threadsFor({ run: 96 * 10 ** 6, runs: 1, isFree: true });

@@ -166,7 +166,7 @@ export const copyMutations: readonly Mutation[] = [
       "true ? boxOf(ordered, most) : filled(",
       "Where elements of a destination overlap, the last one does not win.",
     ],
-    ["first.to + startOf", "startOf", "A slice is written at the start of the whole array."],
+    ['startOf(longer, forwards, "to"),', "0,", "A reversed array is written from its other end."],
     ['startOf(longer, forwards, "from"),', "0,", "A reversed array is read from its other end."],
   ]),
   ...law("copy/isRun", [
@@ -180,11 +180,13 @@ export const copyMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("copy/readyFor", [
-    ["known?.source === source && ", "", "An array is read with the layout of the array that was converted before it."],
+    ["  const { id } = stage;\n", "  const id = 0;\n", "Elements are converted to the type of an earlier conversion."],
   ]),
   ...law("copy/convertBoxes", [
-    ["  checkSpan(plan.from, from);\n", "", "Machine code reads outside the memory."],
-    ["  checkSpan(plan.to, to);\n", "", "Machine code writes outside the memory."],
+    ["  checkSpan(plan.from, from, first.from);\n", "", "Machine code reads outside the memory."],
+    ["  checkSpan(plan.to, to, first.to);\n", "", "Machine code writes outside the memory."],
+    ["first.from + plan.fromOffset", "plan.fromOffset", "A slice is read from the start of the whole array."],
+    ["first.to + plan.toOffset", "plan.toOffset", "A slice is written at the start of the whole array."],
     ["if (hasRest) convertRow", "if (false) convertRow", "The last elements of a row are not converted."],
     ["    if (hasRest) walk(", "    if (false) walk(", "The last rows are not converted."],
   ]),
@@ -439,20 +441,38 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/copyHost", [
     [
-      "  if (source.itemsize < 1) return null;\n",
+      "  if (itemsize < 1) return null;\n",
       "",
       "Packed elements are moved as if each had bytes of its own.",
-    ],
-    [
-      "known !== undefined && known.source === source",
-      "known !== undefined",
-      "A plan for another source moves the wrong bytes.",
     ],
     [
       "to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes",
       "to: 0, from: source.sliceOffsetInBytes",
       "A part of an array is written at the start of the whole.",
     ],
+    [
+      "to: destination.sliceOffsetInBytes, from: source.sliceOffsetInBytes",
+      "to: destination.sliceOffsetInBytes, from: 0",
+      "A part of an array is read from the start of the whole.",
+    ],
+  ]),
+  ...law("copy/PlanCache", [
+    ["  if (cached.kind !== kind) return false;\n", "", "Elements of another size or type are copied."],
+    ["  if (shape.length !== knownShape.length) return false;\n", "", "A copy of fewer axes is made as one of more."],
+    ["    if (shape[axis] !== knownShape[axis]) return false;\n", "", "Elements outside an array are copied."],
+    ["to[axis] !== knownTo[axis] || ", "", "An array is written with the strides of another one."],
+    [" || from[axis] !== knownFrom[axis]", "", "An array is read with the strides of another one."],
+    [
+      "cached.source === source && cached.destination === destination",
+      "cached.destination === destination",
+      "An array is read with the layout of one that was copied to the same destination.",
+    ],
+    [
+      "cached.source === source && cached.destination === destination",
+      "cached.source === source",
+      "An array is written with the layout of one that the same source was copied to.",
+    ],
+    ["    this.#cached[place + 1] = this.#cached[place];\n", "", "Two copies in turn are planned each time."],
   ]),
   ...law("copy/planHostCopy", [
     [
@@ -603,12 +623,17 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/copyAtOnce", [
     [
-      "  if (fromStart + fromSize > toStart && toStart + toSize > fromStart) return false;\n",
+      "    return false; // the two overlap\n",
       "",
       "Elements that a copy has overwritten are copied again.",
     ],
+    ["fromFirst + plan.from.end > toFirst + plan.to.start", "false", "A copy overwrites what it has yet to read."],
+    ["plan.to.start", "0", "Elements before the first one of a reversed array seem not to overlap."],
+    ["plan.from.start", "0", "Elements before the first one of a reversed array seem not to overlap."],
     ["toStart + to.offset", "toStart", "A view that begins inside its buffer is written at the buffer's start."],
     ["fromStart + from.offset", "fromStart", "Bytes before a view that begins inside its buffer are read."],
+    [" + to.layout.sliceOffsetInBytes", "", "A slice is written at the start of the whole array."],
+    [" + from.layout.sliceOffsetInBytes", "", "A slice is read from the start of the whole array."],
   ]),
   ...law("copy/splitMoves", [
     ["bytesOf(move) < least ? [move] : partsOf", "partsOf", "A few bytes are split among threads."],
@@ -622,6 +647,19 @@ export const copyMutations: readonly Mutation[] = [
       "One thread does most of the work.",
     ],
   ]),
+  ...law("copy/isOneRun", [
+    [
+      "  return destination.isContiguousAny;",
+      "  return true;",
+      "Elements with gaps are converted as if there were none.",
+    ],
+    [
+      "shape[axis] !== 1 && from[axis] !== to[axis]",
+      "false",
+      "A transposed array is converted in the order of its memory.",
+    ],
+    ["shape[axis] !== 1 && ", "", "An axis of one element makes the conversion of a run slow."],
+  ]),
   ...law("copy/convertInPlace", [
     [
       "  checkSpan({ start: from, end: from + volume * stage.fromBytes }, source);\n",
@@ -634,19 +672,23 @@ export const copyMutations: readonly Mutation[] = [
       "A conversion writes past the end of the memory.",
     ],
     ["  if (fromStart === 0 || toStart === 0) return false;\n", "", "Memory without an address is written at NULL."],
-    [
-      "known?.stage === stage ? known",
-      "known !== undefined ? known",
-      "A conversion uses the types of the previous one.",
-    ],
+    ["  if (volume < stage.turn) return false;\n", "", "Bytes past a few elements are converted, too."],
     ["toStart + to, fromStart + from", "toStart, fromStart + from", "Results are written before their offset."],
     ["toStart + to, fromStart + from", "toStart + to, fromStart", "Elements before the first one are converted."],
   ]),
-  ...law("copy/readyRun", [
-    ["move(count - turn, 1)", "move(whole * turn, 1)", "Bytes past the last element are converted, too."],
-    ["[one, ...rest]", "[one]", "If several threads convert, the last elements are not converted."],
-    ["? [move(count - turn, 1)] : []", "? [] : []", "The last elements are not converted."],
-    ["move(start * turn, length)", "move(start, length)", "Threads convert the same elements."],
+  ...law("copy/convertAt", [
+    ["const last = count - turn;", "const last = whole * turn;", "Bytes past the last element are converted, too."],
+    ["  if (whole * turn < count) loop", "  if (false) loop", "The last elements are not converted."],
+    ["start * turn * fromBytes", "start * fromBytes", "Threads convert the same elements."],
+    ["start * turn * toBytes", "start * toBytes", "Threads write the same elements."],
+  ]),
+  ...law("copy/convertOnly", [
+    ["source === 0 || ", "", "Machine code reads memory that may have moved."],
+    ["destination === 0 || ", "", "Machine code writes memory that may have moved."],
+    ["source + first.from", "source", "A slice is read from the start of the whole array."],
+    ["destination + first.to", "destination", "A slice is written at the start of the whole array."],
+    [" + plan.fromOffset", "", "An array that is reversed in the destination is read from its other end."],
+    [" + plan.toOffset", "", "A reversed array is written from its other end."],
   ]),
   ...law("copy/runShares", [
     ["    if (error instanceof FfiError) return false;\n", "", "A copy fails because a thread cannot be started."],
@@ -658,10 +700,10 @@ export const copyMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("copy/carryOut", [
-    ["  checkSpan(plan.to, to);\n", "", "Bytes outside the memory are written."],
-    ["  checkSpan(plan.from, from);\n", "", "Bytes outside the memory are read."],
+    ["  checkSpan(plan.to, to, first.to);\n", "", "Bytes outside the memory are written."],
+    ["  checkSpan(plan.from, from, first.from);\n", "", "Bytes outside the memory are read."],
     [
-      "if (toStart === 0 || fromStart === 0) return loopOver(plan.moves, to, from);\n",
+      "if (toStart === 0 || fromStart === 0) return loopOver(plan.moves, to, from, first);\n",
       "",
       "Memory without an address is written at NULL.",
     ],

@@ -215,6 +215,9 @@ export const nativeMutations: readonly Mutation[] = [
     ],
     ["offset / 16 << 10", "offset / 8 << 10", "On arm64 wrong elements are read and written."],
   ]),
+  ...law("native/runnerOf", [
+    ["    turns[0] = count;\n", "", "Only one iteration is made."],
+  ]),
   ...law("native/vectorLoopProgram", [
     ["constantsAt + 16 * i", "constantsAt", "All constants equal the first one."],
     [
@@ -223,7 +226,7 @@ export const nativeMutations: readonly Mutation[] = [
       "Results are written with gaps between them.",
     ],
     ['return [["unlessZero", "otherwise"]];', "return [];", "Large doubles become small integers of 64 bits."],
-    ['["get", "left", "first", 16]', '["set", "left", 1]', "Only one iteration is made."],
+    ['["get", "left", "first", turnsAt]', '["set", "left", 1]', "Only one iteration is made."],
   ]),
   ...law("native/moveProgram", [
     [

@@ -64,6 +64,13 @@ export function meeting(shape: readonly number[], itemsize: number): fc.Arbitrar
   return fc.tuple(strides, slack).map(([steps, room]) => place(new StridedLayout(shape, steps, itemsize), room));
 }
 
+/** The same layout again: another object, whose first element lies some elements further on. */
+export function anew({ layout, offset, size }: Placed, elements: number): Placed {
+  const { shape, strides, itemsize, sliceOffset } = layout;
+  const moved = { shape, strides, itemsize, sliceOffset: sliceOffset + elements };
+  return { layout: StridedLayout.from(moved), offset, size: size + elements * itemsize };
+}
+
 function place(layout: StridedLayout, slack: { readonly before: number; readonly after: number }): Placed {
   const { values } = gridOf(layout);
   const first = Math.min(0, ...values) * layout.itemsize;
