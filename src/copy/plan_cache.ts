@@ -24,6 +24,8 @@ const sets = 256;
 /** Plans of one form. It holds at most 512. */
 export class PlanCache<Plan> {
   readonly #cached: (Cached<Plan> | undefined)[] = Array.from({ length: 2 * sets });
+  /** The one found last: the same two arrays are often copied repeatedly. */
+  #last: Cached<Plan> | undefined;
 
   /**
    * Finds the plan of a copy between two layouts of one shape.
@@ -31,11 +33,14 @@ export class PlanCache<Plan> {
    * @param kind what else the plan depends on, as a number: the size of the elements, or the types that are converted
    */
   find(source: StridedLayout, destination: StridedLayout, kind: number): Plan | null {
+    const last = this.#last;
+    if (last?.destination === destination && last.source === source && last.kind === kind) return last.plan;
     const place = placeOf(source, destination, kind);
     const newer = this.#cached[place];
-    if (newer !== undefined && isFor(newer, source, destination, kind)) return newer.plan;
-    const older = this.#cached[place + 1];
-    return older !== undefined && isFor(older, source, destination, kind) ? older.plan : null;
+    const found = newer !== undefined && isFor(newer, source, destination, kind) ? newer : this.#cached[place + 1];
+    if (found === undefined || found !== newer && !isFor(found, source, destination, kind)) return null;
+    this.#last = found;
+    return found.plan;
   }
 
   /** Caches a plan, in the place of the older of two. Same parameters as {@linkcode PlanCache.find}. */
