@@ -14,7 +14,15 @@ import { checkOf } from "./address.ts";
 import { ByteStream } from "./stream/byte_stream.ts";
 import { EndpointOperations, type WorkerParts } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
-import { checkLimits, checkTimeout, farewell, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
+import {
+  checkLimits,
+  checkTimeout,
+  closeWithin,
+  farewell,
+  limitOptionNames,
+  type LimitOptions,
+  timeLimit,
+} from "./limit.ts";
 import { excessOf, type MessageLimits } from "./active_messages/message_limits.ts";
 import type { Receivable, Sendable } from "./message_memory.ts";
 import { MessageQueue } from "./active_messages/message_queue.ts";
@@ -35,9 +43,11 @@ export interface CloseOptions {
   readonly force?: boolean;
   /** How long to wait, in milliseconds, before closing by force. Default: as long as it takes. */
   readonly timeout?: number;
+  /** Closes by force once it is aborted, as does {@linkcode timeout}: the promise is not rejected. */
+  readonly signal?: AbortSignal;
 }
 
-const closeOptionNames: OptionNames<CloseOptions> = { force: true, timeout: true };
+const closeOptionNames: OptionNames<CloseOptions> = { force: true, timeout: true, signal: true };
 
 /** How long the end of a block waits for everything sent to arrive, in milliseconds. */
 export const patienceOfDispose = 5000;
@@ -552,16 +562,13 @@ export class UcxEndpoint {
    */
   async close(options: CloseOptions = none): Promise<void> {
     checkOptions(options, closeOptionNames);
-    const { force = this.#operations.failure !== undefined, timeout } = options;
-    if (timeout !== undefined) checkTimeout(timeout);
+    const { force = this.#operations.failure !== undefined, ...limits } = options;
+    if (limits.timeout !== undefined) checkTimeout(limits.timeout);
     if (this.#ended !== undefined) this.#dismiss();
     this.#isDismissed = true;
     if (force) return await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
     this.#closing ??= this.#finish();
-    if (timeout === undefined) return await this.#closing;
-    const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
-    const timer = setTimeout(() => void this.#end(UCP_EP_CLOSE_FLAG.FORCE), timeout);
-    await this.#closing.finally(() => clearTimeout(timer));
+    await closeWithin(this.#closing, limits, () => void this.#end(UCP_EP_CLOSE_FLAG.FORCE));
   }
 
   /**

@@ -64,6 +64,20 @@ export function timeLimit(call: string, { signal, timeout }: LimitOptions, over?
   return { signal: signals.length === 1 ? first : AbortSignal.any(signals), clear };
 }
 
+// law ucx/closeWithin: ucx/lifecycle
+/** Waits for a close, which `force` ends at once when a limit is reached. */
+export async function closeWithin(closing: Promise<void>, limits: LimitOptions, force: () => void): Promise<void> {
+  const { signal, clear } = timeLimit("close", limits);
+  if (signal?.aborted) force(); // no event will follow
+  else signal?.addEventListener("abort", force, { once: true });
+  try {
+    await closing;
+  } finally {
+    clear();
+    signal?.removeEventListener("abort", force);
+  }
+}
+
 /** @throws {RangeError} unless it is a number of milliseconds */
 export function checkTimeout(timeout: number): void {
   if (!(timeout >= 0)) throw new RangeError(`Cannot wait for ${timeout} ms: expected a number of at least 0`);

@@ -28,7 +28,7 @@ import { Connections, type ConnectOptions, type ListenerAddress } from "./connec
 import { patienceOfDispose, type UcxEndpoint } from "./endpoint.ts";
 import { checkStatus } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, farewell, limitOptionNames, type LimitOptions } from "./limit.ts";
+import { checkTimeout, closeWithin, farewell, limitOptionNames, type LimitOptions } from "./limit.ts";
 import type { ListenOptions, UcxListener } from "./listen/listener.ts";
 import { excessOf, type MessageLimits, takeMessageLimits } from "./active_messages/message_limits.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
@@ -77,9 +77,11 @@ const protocols = { causeway: causewayProtocol, ucxx: ucxxProtocol } as const;
 export interface CloseWorkerOptions {
   /** How long to wait, in milliseconds, before closing at once. Default: as long as it takes. */
   readonly timeout?: number;
+  /** Closes at once when it is aborted, as after the timeout: the promise is not rejected. */
+  readonly signal?: AbortSignal;
 }
 
-const closeWorkerOptionNames: OptionNames<CloseWorkerOptions> = { timeout: true };
+const closeWorkerOptionNames: OptionNames<CloseWorkerOptions> = { timeout: true, signal: true };
 
 /** What a worker needs from its context. */
 export interface WorkerContext {
@@ -415,13 +417,9 @@ export class UcxWorker {
    */
   async close(options: CloseWorkerOptions = none): Promise<void> {
     checkOptions(options, closeWorkerOptionNames);
-    const { timeout } = options;
-    if (timeout !== undefined) checkTimeout(timeout);
+    if (options.timeout !== undefined) checkTimeout(options.timeout);
     this.#closing ??= this.#finish();
-    if (timeout === undefined) return await this.#closing;
-    const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
-    const timer = setTimeout(() => this.abort(), timeout);
-    await this.#closing.finally(() => clearTimeout(timer));
+    await closeWithin(this.#closing, options, () => this.abort());
   }
 
   // law ucx/UcxWorker.finish: ucx/lifecycle

@@ -32,6 +32,18 @@ export const ucxMutations: readonly Mutation[] = [
       "Idle workers are woken once a second.",
     ],
   ]),
+  ...law("ucx/closeWithin", [
+    [
+      "  if (signal?.aborted) force();",
+      "  if (false) force();",
+      "A close waits although its signal was aborted before.",
+    ],
+    [
+      'signal?.addEventListener("abort", force, { once: true })',
+      "signal?.throwIfAborted()",
+      "A close waits although its signal is aborted.",
+    ],
+  ]),
   ...law("ucx/UnreportedPeers.areNone", [
     ["      if (sees(endpoint)) continue;\n", "", "Idle workers are woken once a second."],
     ["handle === 0n || ", "", "UCX is asked about an endpoint that it has freed."],

@@ -335,6 +335,32 @@ test("a close continues by force after its timeout, and an invalid timeout is re
   assertInstanceOf(await send, Error);
 });
 
+test("a close continues by force once its signal is aborted, and one without a limit waits", async () => {
+  using ucx = Ucx.open();
+  for (const what of ["endpoint", "worker"] as const) {
+    for (const isAbortedBefore of [false, true]) {
+      await using other = ucx.createWorker();
+      await using worker = ucx.createWorker();
+      const endpoint = await worker.connect(other.address);
+      const closed = { endpoint, worker }[what];
+      const send = endpoint.send(new Uint8Array(50 << 20)).then(() => "sent", (error: unknown) => error);
+      const signal = isAbortedBefore ? AbortSignal.abort() : AbortSignal.timeout(20);
+      await closed.close({ signal });
+      assertInstanceOf(await send, Error, what);
+    }
+    await using other = ucx.createWorker();
+    await using worker = ucx.createWorker();
+    const endpoint = await worker.connect(other.address);
+    const [size, into] = [3_000_000, new Uint8Array(3_000_000)];
+    const send = endpoint.send(new Uint8Array(size));
+    // A timer of that length would fire at once.
+    const closing = { endpoint, worker }[what].close({ timeout: Infinity, signal: new AbortController().signal });
+    await pause(20);
+    assertEquals((await other.recv(into)).length, size);
+    await Promise.all([send, closing]);
+  }
+});
+
 test("a worker that is aborted while it answers a connecting peer's large message harms nothing else", async () => {
   // UCX 1.13 ended the process with a failed assertion (ucp_request.c: UCP_WIREUP_MSG_EP_REMOVED): such a worker stays.
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
