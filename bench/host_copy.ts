@@ -1,9 +1,9 @@
 /**
  * Copies in host memory beside NumPy's, in one run. Prints Markdown.
  *
- * Claims, as multiples of NumPy's time: moves take 1.3 for large copies and 1.5 in the caches; transposes 0.6 and 1.5;
- * contiguous copies 1.05 and 1.2; and up to 100 elements no longer than NumPy, also where the arrays are sliced anew for
- * each copy, or 1.5 where they are converted.
+ * Goals, as multiples of NumPy's time: moves 1.3 for large copies and 1.5 in the caches; transposes 0.6 and 1.5;
+ * contiguous copies 1.05 and 1.2; up to 100 elements 1, also where the arrays are sliced anew for each copy, or 1.5
+ * where they are converted. What is met, and what is not, is in bench/results.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/host_copy.ts

@@ -27,6 +27,20 @@ const intoRow: Pick<Slices, "copy" | "python"> = {
 };
 const even = slice(null, null, 2);
 const convert = { convert: true };
+/** Converted into a row, and from every second element of one: the row has twice as many. */
+const convertedInto = (count: number): Slices => ({
+  count,
+  of: ["float32", "float64"],
+  copy: (m, v, _, i) => m.sliced(i).copyFrom(v, convert),
+  python: intoRow.python,
+});
+const convertedFrom = (count: number): Slices => ({
+  count,
+  columns: 2 * count,
+  of: ["float64", "float32"],
+  copy: (m, v, _, i) => v.copyFrom(m.sliced(i, even), convert),
+  python: "v[...] = m[i, ::2]",
+});
 
 const moves: Record<string, Slices> = {
   "10 f32 into a row": { count: 10, ...intoRow },
@@ -56,38 +70,16 @@ const moves: Record<string, Slices> = {
 };
 
 const conversions: Record<string, Slices> = {
-  "10 f64 into a row of f32": {
-    count: 10,
-    of: ["float32", "float64"],
-    copy: (m, v, _, i) => m.sliced(i).copyFrom(v, convert),
-    python: intoRow.python,
-  },
-  "100 f64 into a row of f32": {
-    count: 100,
-    of: ["float32", "float64"],
-    copy: (m, v, _, i) => m.sliced(i).copyFrom(v, convert),
-    python: intoRow.python,
-  },
+  "10 f64 into a row of f32": convertedInto(10),
+  "100 f64 into a row of f32": convertedInto(100),
   "64 f64 into a column of f32": {
     count: 64,
     of: ["float32", "float64"],
     copy: (m, v, _, i) => m.sliced(slice(), i).copyFrom(v, convert),
     python: "to = m[:, i]; to[...] = v",
   },
-  "20 f64 from a row, ::2, into f32": {
-    count: 20,
-    columns: 40,
-    of: ["float64", "float32"],
-    copy: (m, v, _, i) => v.copyFrom(m.sliced(i, even), convert),
-    python: "v[...] = m[i, ::2]",
-  },
-  "100 f64 from a row, ::2, into f32": {
-    count: 100,
-    columns: 200,
-    of: ["float64", "float32"],
-    copy: (m, v, _, i) => v.copyFrom(m.sliced(i, even), convert),
-    python: "v[...] = m[i, ::2]",
-  },
+  "20 f64 from a row, ::2, into f32": convertedFrom(20),
+  "100 f64 from a row, ::2, into f32": convertedFrom(100),
 };
 
 function made(

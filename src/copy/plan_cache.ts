@@ -24,7 +24,7 @@ const sets = 256;
 /** Plans of one form. It holds at most 512. */
 export class PlanCache<Plan> {
   readonly #cached: (Cached<Plan> | undefined)[] = Array.from({ length: 2 * sets });
-  /** The one found last: the same two arrays are often copied repeatedly. */
+  /** The one found last: the same two arrays, or slices like them, are often copied repeatedly. */
   #last: Cached<Plan> | undefined;
 
   /**
@@ -34,7 +34,7 @@ export class PlanCache<Plan> {
    */
   find(source: StridedLayout, destination: StridedLayout, kind: number): Plan | null {
     const last = this.#last;
-    if (last?.destination === destination && last.source === source && last.kind === kind) return last.plan;
+    if (last !== undefined && isFor(last, source, destination, kind)) return last.plan;
     const place = placeOf(source, destination, kind);
     const newer = this.#cached[place];
     const found = newer !== undefined && isFor(newer, source, destination, kind) ? newer : this.#cached[place + 1];

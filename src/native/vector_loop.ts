@@ -17,7 +17,7 @@ export interface VectorLoopCode extends VectorTurn {
 export interface NativeLoop {
   readonly code: bigint;
   readonly constants: readonly bigint[];
-  /** Runs that many turns, at least one, from one address to another, both exact numbers; the caller answers for both. */
+  /** Runs that many turns, at least one, between two addresses, both exact numbers; the caller answers for both. */
   readonly run: (turns: number, to: number, from: number) => void;
 }
 

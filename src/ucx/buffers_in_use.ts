@@ -82,8 +82,8 @@ export class BuffersInUse {
 
 // law ucx/lastGone: ucx/buffers_in_use, ucx/transferred
 /**
- * The last index before `end` of a view whose buffer was transferred; -1 if there is none. It is nothing but the loop: V8
- * compiles a loop while it runs, and throws the code away, each time, where something follows that has never run.
+ * The last index before `end` of a view whose buffer was transferred; -1 if there is none. It is nothing but the loop:
+ * V8 compiles a loop while it runs, and throws the code away, each time, where something follows that has never run.
  */
 function lastGone(views: readonly Uint8Array[], end: number): number {
   for (let i = end - 1; i >= 0; i--) {

@@ -8,7 +8,7 @@
  * `order/` reports that its memory is ready, in its turn (`start_queue.ts`); memory that other processes cannot map is
  * copied to memory that they can (`pool_staging.ts`, `pending_copies.ts`). Each is an `Operation` in native memory;
  * when UCX is done with it, machine code puts its number into a ring. `progress.ts` drives UCX and settles the
- * operations that the ring reports as completed; `buffers_in_use.ts` finds memory that JavaScript transferred meanwhile.
+ * operations that the ring reports as completed; `buffers_in_use.ts` finds memory that JavaScript has transferred.
  * `peer_liveness.ts` detects peers that end without UCX noticing; `keepalive_timer.ts` keeps UCX from waking workers to
  * check on peers whose end the system reports.
  *

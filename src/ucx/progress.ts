@@ -19,8 +19,8 @@ import { transferred } from "./taken_memory.ts";
 
 /**
  * How a worker waits for messages. `adaptive`: polls briefly, longer while messages flow, then sleeps until UCX has
- * news. `event`: polls for 0.02 ms, then sleeps. `busy`: polls as long as an operation is pending, and sleeps while none
- * is, a moment after the last news. In all of them the event loop turns at least once a millisecond.
+ * news. `event`: polls for 0.02 ms, then sleeps. `busy`: polls as long as an operation is pending, and sleeps while
+ * none is, a moment after the last news. In all of them the event loop turns at least once a millisecond.
  */
 export type ProgressMode = "adaptive" | "busy" | "event";
 

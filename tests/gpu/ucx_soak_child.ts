@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { Cuda, type MemoryBuffer, StridedMemoryView, Ucx, type UcxEndpoint } from "../../mod.ts";
 import { startScript } from "../support/child.ts";
 import { collectGarbage } from "../support/collect.ts";
-import { contentOf } from "../support/ucx_messages.ts";
+import { contentOf, numbers } from "../support/ucx_messages.ts";
 import type { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
 import type { UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { assertBytes, bytesOf, type Place, placesOf, write } from "./ucx_behaviours.ts";
@@ -37,15 +37,6 @@ interface Message {
 /** The source of all bytes: a message is a part of it. */
 const pool = contentOf(Number(seed), largest + 65_536);
 const contentOfMessage = ({ start, size }: Message) => pool.subarray(start, start + size);
-
-/** Random numbers from 0 to below a limit, the same in both processes. */
-function numbers(seed: number): (limit: number) => number {
-  let state = Math.imul(seed + 1, 2654435761) >>> 0;
-  return (limit) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor(state / 2 ** 32 * limit);
-  };
-}
 
 function sizeOf(below: (limit: number) => number): number {
   const chance = below(1000);

@@ -1,4 +1,4 @@
-/** Many messages from and to GPU memory of every place, between two processes: all arrive, whole, and nothing is leaked. */
+/** Many messages between two processes, from and to GPU memory of every place: all arrive whole, nothing is leaked. */
 import { assert } from "@std/assert";
 import { test } from "node:test";
 import { missingUcxCuda } from "../support/gpu.ts";

@@ -457,9 +457,12 @@ export const copyMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("copy/PlanCache", [
-    ["last?.destination === destination", "last !== undefined", "An array is written with the last one's layout."],
-    [" && last.source === source", "", "An array is read with the last one's layout."],
-    [" && last.kind === kind", "", "Elements are converted to the type of the last conversion."],
+    [" && isFor(last, source, destination, kind)", "", "An array is copied with the layouts of the last copy."],
+    [
+      " || found !== newer && !isFor(found, source, destination, kind)",
+      "",
+      "An array is copied with the layouts of another copy of the same set.",
+    ],
     ["  if (cached.kind !== kind) return false;\n", "", "Elements of another size or type are copied."],
     ["  if (shape.length !== knownShape.length) return false;\n", "", "A copy of fewer axes is made as one of more."],
     ["    if (shape[axis] !== knownShape[axis]) return false;\n", "", "Elements outside an array are copied."],

@@ -1,6 +1,6 @@
 /**
- * The npm package: it has what programs need and no more, and works where nothing else is installed. It is made once, and
- * each program that uses it runs in both runtimes.
+ * The npm package: it has what programs need and no more, and works where nothing else is installed. It is made once,
+ * and each program that uses it runs in both runtimes.
  */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";

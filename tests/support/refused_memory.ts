@@ -1,6 +1,6 @@
 /**
- * Refusing executable memory to this process, as systemd's MemoryDenyWriteExecute= does in either of two ways. A process
- * sets it for itself after the runtime has started: the runtime's own compilers would not survive it earlier.
+ * Refusing executable memory to this process, as systemd's MemoryDenyWriteExecute= does in either of two ways. A
+ * process sets it for itself after the runtime has started: the runtime's own compilers would not survive it earlier.
  *
  * @module
  */

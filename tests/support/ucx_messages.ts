@@ -29,6 +29,15 @@ export function contentOf(message: number, size: number): Uint8Array<ArrayBuffer
   return bytes;
 }
 
+/** Random numbers from 0 to below a limit, the same in both processes of a test. */
+export function numbers(seed: number): (limit: number) => number {
+  let state = Math.imul(seed + 1, 2654435761) >>> 0;
+  return (limit) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor(state / 2 ** 32 * limit);
+  };
+}
+
 function isBlank(bytes: Uint8Array): boolean {
   return Buffer.compare(bytes, new Uint8Array(bytes.length).fill(blank)) === 0;
 }
@@ -97,15 +106,6 @@ export interface Planned {
   readonly index: number;
   readonly tag: bigint;
   readonly size: number;
-}
-
-/** Numbers from 0 to below a limit, the same for the same seed. */
-function numbers(seed: number): (limit: number) => number {
-  let state = seed >>> 0;
-  return (limit) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor(state / 2 ** 32 * limit);
-  };
 }
 
 /** Messages that both processes know, because they are made from the same seed. */

@@ -48,8 +48,8 @@ function start(...args: readonly string[]) {
 }
 
 /**
- * Sizes of the messages that another process sends before it closes its endpoint, all small enough to arrive unasked, and
- * of its registered memory.
+ * Sizes of the messages that another process sends before it closes its endpoint, all small enough to arrive unasked,
+ * and of its registered memory.
  */
 const toldSizes = [0, 1, 100, 1000];
 const tableSizes = [0, 1, 4096, 4097, 1 << 20, 4 << 20];

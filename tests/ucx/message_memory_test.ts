@@ -12,7 +12,7 @@ import { PoolStaging } from "../../src/ucx/pool_staging.ts";
 import { TakenMemory } from "../../src/ucx/taken_memory.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { apart, meeting, pattern, positionsOf } from "../support/arrays.ts";
+import { apart, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
 import { laidOut } from "../support/laid_out.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -66,18 +66,24 @@ const arrays = fc.tuple(fc.array(fc.nat(4), { maxLength: 4 }), fc.constantFrom("
     return fc.record({ dtype: fc.constant(dtype), placed, seed: fc.nat() });
   });
 
+/** A view for a test, in memory of its own, and its elements in C order. */
+function viewOf({ dtype, placed, seed }: { dtype: string; placed: Placed; seed: number }) {
+  const buffer = new HostMemoryResource().allocate(placed.size);
+  const bytes = pattern(placed.size, seed);
+  buffer.bytes().set(bytes);
+  const view = laidOut(buffer, { layout: placed.layout, offset: placed.offset, dtype });
+  const { itemsize } = placed.layout;
+  return { buffer, view, expected: positionsOf(placed).flatMap((at) => [...bytes.subarray(at, at + itemsize)]) };
+}
+
 test("a view of any layout is sent as its elements in C order, and not retained", async () => {
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
   const endpoint = await sender.connect(receiver.address);
-  await check(fc.asyncProperty(arrays, fc.boolean(), async ({ dtype, placed, seed }, isSync) => {
-    using buffer = new HostMemoryResource().allocate(placed.size);
-    const bytes = pattern(placed.size, seed);
-    buffer.bytes().set(bytes);
-    const view = laidOut(buffer, { layout: placed.layout, offset: placed.offset, dtype });
-    const { itemsize } = placed.layout;
-    const expected = positionsOf(placed).flatMap((at) => [...bytes.subarray(at, at + itemsize)]);
+  await check(fc.asyncProperty(arrays, fc.boolean(), async (array, isSync) => {
+    const { buffer, view, expected } = viewOf(array);
+    using _ = buffer;
     const into = new Uint8Array(expected.length);
     const received = receiver.recv(into);
     if (isSync) endpoint.sendSync(view);
@@ -135,13 +141,9 @@ test("every call that sends packs a view that is not contiguous, or with copy: f
     }],
   };
   await check(
-    fc.asyncProperty(arrays, async ({ dtype, placed, seed }) => {
-      using buffer = new HostMemoryResource().allocate(placed.size);
-      const bytes = pattern(placed.size, seed);
-      buffer.bytes().set(bytes);
-      const view = laidOut(buffer, { layout: placed.layout, offset: placed.offset, dtype });
-      const { itemsize } = placed.layout;
-      const expected = positionsOf(placed).flatMap((at) => [...bytes.subarray(at, at + itemsize)]);
+    fc.asyncProperty(arrays, async (array) => {
+      const { buffer, view, expected } = viewOf(array);
+      using _ = buffer;
       fc.pre(expected.length <= memory.length);
       for (const [name, [send, receive]] of Object.entries(ways)) {
         const isSent = view.layout.isContiguousC;

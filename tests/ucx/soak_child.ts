@@ -19,7 +19,7 @@ import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { startScript } from "../support/child.ts";
 import { collectGarbage } from "../support/collect.ts";
-import { contentOf, memoryKinds, turns } from "../support/ucx_messages.ts";
+import { contentOf, memoryKinds, numbers, turns } from "../support/ucx_messages.ts";
 
 const [role = "", seed = "0", count = "0", python = ""] = process.argv.slice(2);
 const perBatch = 500;
@@ -55,15 +55,6 @@ interface Message {
   readonly kind: Kind;
   /** The offset that it is put to, or got from. */
   readonly at: number;
-}
-
-/** Random numbers from 0 to below a limit, the same in both processes. */
-function numbers(seed: number): (limit: number) => number {
-  let state = Math.imul(seed + 1, 2654435761) >>> 0;
-  return (limit) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor(state / 2 ** 32 * limit);
-  };
 }
 
 function sizeOf(below: (limit: number) => number): number {
