@@ -2,8 +2,8 @@
  * Messages between two processes of this machine, beside UCX's own benchmark in C, `ucx_perftest` (Debian's package
  * ucx-utils), in the same error mode: alternating, five times each, the median of each. A row counts only if C's own
  * runs are within 20% of each other. It never pauses, so processes that sleep between two messages are compared with
- * bare calls of libucp that sleep in `poll` (`ucx_bare.ts`). What has no counterpart is in `ucx_alone.ts`, and printed
- * first.
+ * bare calls of libucp that sleep in `poll` (`ucx_bare.ts`), and so are the runtime's own sockets (`ucx_socket.ts`).
+ * What has no counterpart is in `ucx_alone.ts`, and printed first.
  *
  * Usage: ucx.ts [--rounds=5] [--gpu | --gpus] [filter]      filter: part of the name of a row; --gpu: a GPU's memory alone,
  * both processes on the first one; --gpus: each on one of its own
@@ -38,7 +38,8 @@ const mib = kib * kib;
 
 function latency(tls: string, bytes: number, how: Job["how"], count: number, factor: number, plus = 0): Row {
   const size = bytes >= mib ? `${bytes / mib} MiB` : bytes >= kib ? `${bytes / kib} KiB` : `${bytes} B`;
-  const name = `${tls === "tcp" ? "tcp" : "shared memory"} ${size}, ${how}`;
+  const way = how === "socket" ? "the runtime's own Unix sockets" : tls === "tcp" ? "tcp" : "shared memory";
+  const name = `${way} ${size}, ${how === "socket" ? "awaited" : how}`;
   return {
     name,
     tls,
@@ -58,7 +59,7 @@ function latency(tls: string, bytes: number, how: Job["how"], count: number, fac
 
 const sm = "self,sm";
 
-function rate(how: Job["how"]): Row {
+function rate(how: "sync" | "awaited" | "bare"): Row {
   const ways = { sync: "one after the other", awaited: "64 at a time, awaited", bare: "64 at a time, bare calls" };
   const name = `message rate, shared memory, 8 B, ${ways[how]}`;
   return {
@@ -118,6 +119,7 @@ const rows: readonly Row[] = [
   listening(latency(sm, 8 * kib, "sync", 50_000, 1), 1.5),
   asleep(latency("tcp", 1, "awaited", 300, 1)),
   asleep(latency(sm, 1, "awaited", 300, 1)),
+  asleep(latency(sm, 1, "socket", 300, 1)), // the runtime's own floor
   rate("sync"),
   rate("awaited"),
   rate("bare"),
@@ -193,9 +195,11 @@ function visible(role: number): Record<string, string> {
 /** Milliseconds after which a process without news is killed: two minutes. */
 const limit = 120_000;
 
+const scripts = { sync: "ucx_peer.ts", awaited: "ucx_peer.ts", bare: "ucx_bare.ts", socket: "ucx_socket.ts" } as const;
+
 /** Runs the two processes of a job, and returns what the client measured. */
 async function ours({ name: _, tls, factor: _factor, plus: _plus, from, ...job }: Row): Promise<number> {
-  const script = fileURLToPath(new URL(job.how === "bare" ? "ucx_bare.ts" : "ucx_peer.ts", import.meta.url));
+  const script = fileURLToPath(new URL(scripts[job.how], import.meta.url));
   const runtime = isBun
     ? ["run", script]
     : ["run", "-A", "--no-check", "--quiet", "--no-lock", "--node-modules-dir=manual", script];

@@ -14,8 +14,8 @@ import { allocator } from "./ucx_memory.ts";
 export interface Job {
   readonly role: "client" | "server";
   readonly test: "latency" | "rate";
-  /** `bare`: by `ucx_bare.ts`. */
-  readonly how: "sync" | "awaited" | "bare";
+  /** `bare`: by `ucx_bare.ts`. `socket`: by `ucx_socket.ts`, without UCX. */
+  readonly how: "sync" | "awaited" | "bare" | "socket";
   readonly progress: ProgressMode;
   readonly bytes: number;
   /** Round trips, or messages. */
@@ -38,18 +38,29 @@ const batches = 100;
 /** Round trips with a gap that are not counted. */
 const warmUp = 50;
 
-/** Half round trips, in microseconds: the median over batches. */
+/**
+ * Half round trips, in microseconds: the median over batches. Like C, what is awaited posts its receive while its send is
+ * in flight.
+ */
 async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
   const { role, how, count } = job;
   const allocate = allocator(job);
   const [out, into] = [allocate(), allocate()];
   const isClient = role === "client";
   const awaited = async (times: number) => {
+    let sent = Promise.resolve();
     for (let i = 0; i < times; i++) {
-      if (isClient) await endpoint.send(out);
+      if (isClient) {
+        await sent;
+        sent = endpoint.send(out);
+      }
       await worker.recv(into);
-      if (!isClient) await endpoint.send(out);
+      if (!isClient) {
+        await sent;
+        sent = endpoint.send(out);
+      }
     }
+    await sent;
   };
   const sync = (times: number) => {
     for (let i = 0; i < times; i++) {
