@@ -4,8 +4,9 @@
  */
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
+import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
 import { Cuda, HostMemoryResource, PinnedMemoryResource, Ucx, type UcxEndpoint, type UcxWorker } from "../../mod.ts";
+import { openUcp } from "../../src/ucx/library.ts";
 import type { ProgressMode } from "../../src/ucx/progress.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -54,12 +55,17 @@ async function takeMessage(endpoint: UcxEndpoint): Promise<Uint8Array | null> {
 const operations = {
   recv: {
     begin: ({ receiver }, memory) => receiver.recv(memory, { tag: 1n }),
-    // Whichever receive is posted next gets the message.
-    finish: ({ here, receiver }, bytes) =>
-      Promise.all([
-        here.send(bytesOf(bytes), { tag: 1n }),
-        receiver.recv(bytesOf(bytes), { tag: 1n, timeout: 50 }).catch(() => {}),
-      ]),
+    // The receive gets the message, or, if it was cancelled before that arrived, the next one does. That one waits
+    // until the message is taken: when it gave up after 50 ms, on a busy machine, no receive was left, and the send
+    // never ended.
+    finish: async ({ here, receiver }, bytes) => {
+      const taken = new AbortController();
+      const sent = here.send(bytesOf(bytes), { tag: 1n });
+      const next = receiver.recv(bytesOf(bytes), { tag: 1n, signal: taken.signal }).catch(() => {});
+      await sent;
+      taken.abort();
+      await next;
+    },
   },
   send: {
     begin: ({ here }, memory) => here.send(memory, { tag: 2n }),
@@ -112,6 +118,7 @@ for (
         },
       ),
       20,
+      { endOnFailure: true }, // what a failure leaves behind goes to the next case
     );
     await close();
   });
@@ -132,19 +139,45 @@ async function connected(ucx: Ucx, progress: ProgressMode = "event") {
   return { here, there, close, workers };
 }
 
+/** Counts calls of UCX, to tell when all workers sleep: on a busy machine that takes longer than any fixed pause. */
+function watchSleep() {
+  const { functions: { worker, wakeup } } = openUcp();
+  const { ucp_worker_progress: progress } = worker;
+  const { ucp_worker_arm: arm } = wakeup;
+  let calls = 0;
+  const replace = (own: typeof progress, arms: typeof arm) => {
+    Object.defineProperty(worker, "ucp_worker_progress", { configurable: true, value: own });
+    Object.defineProperty(wakeup, "ucp_worker_arm", { configurable: true, value: arms });
+  };
+  replace((handle) => (calls++, progress(handle)), (handle) => (calls++, arm(handle)));
+  return {
+    /** Settles when no worker has had anything to do for several turns of the event loop. */
+    asleep: async () => {
+      for (let quiet = 0; quiet < 3;) {
+        const before = calls;
+        await pause(5);
+        await turn();
+        quiet = calls === before ? quiet + 1 : 0;
+      }
+    },
+    [Symbol.dispose]: () => replace(progress, arm),
+  };
+}
+
 for (const tls of ["tcp", "sm,tcp"]) {
   test(`a receive whose memory is transferred while its worker sleeps is cancelled in time: ${tls}`, async () => {
+    using workers = watchSleep();
     using ucx = Ucx.open({ config: { TLS: tls } });
     const { here, close, workers: [receiver] } = await connected(ucx);
     for (const size of [1, 5000, big]) {
       const memory = new ArrayBuffer(size);
       const end = assertRejects(() => receiver.recv(memory, { tag: 3n }), TypeError, "transferred");
-      await pause(30); // the worker sleeps
+      await workers.asleep(); // one that polls takes the message: the next receive never ended
       const moved = new Uint8Array(memory.transfer());
       const sent = here.send(bytesOf(size), { tag: 3n });
       await end;
       const into = new Uint8Array(new ArrayBuffer(size));
-      await Promise.all([sent, receiver.recv(into, { tag: 3n })]);
+      await Promise.all([sent, receiver.recv(into, { tag: 3n, timeout: 30_000 })]);
       assert(into.every((byte) => byte === 9), "the message is the next receive's");
       assert(moved.every((byte) => byte === 0), "transferred memory was written to");
     }
