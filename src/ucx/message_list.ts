@@ -27,10 +27,10 @@ export interface List {
   readonly ready: Promise<void> | null;
   /** Total size in bytes. */
   readonly bytes: number;
-  /** Whether only a GPU can access some of it: the host can access managed memory, too. */
-  readonly isDevice: boolean;
   /** The pieces, whose addresses are final once all are ready. */
   readonly pieces: readonly TakenMemory[];
+  /** What each piece is in; null for JavaScript's own memory. */
+  readonly buffers: readonly (MemoryBuffer | null)[];
 }
 
 // law ucx/takeList: ucx/message_list
@@ -58,12 +58,12 @@ export function takeList(
     pieces,
   };
   const waits: Promise<void>[] = [];
-  let isDevice = false;
+  const buffers: (MemoryBuffer | null)[] = [];
   for (const one of what) {
     const piece = new TakenMemory();
     pieces.push(piece);
     const buffer = takeMemory(piece, one, doing, cuda === null ? null : notStaged, options);
-    isDevice ||= buffer?.kind === "device";
+    buffers.push(buffer);
     const wait = buffer === null ? null : order(buffer);
     if (wait !== null) waits.push(wait);
   }
@@ -88,8 +88,8 @@ export function takeList(
   const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0);
   if (waits.length === 0) {
     write();
-    return { ready: null, bytes, isDevice, pieces };
+    return { ready: null, bytes, pieces, buffers };
   }
   operation.pack = write;
-  return { ready: Promise.all(waits).then(() => {}), bytes, isDevice, pieces };
+  return { ready: Promise.all(waits).then(() => {}), bytes, pieces, buffers };
 }

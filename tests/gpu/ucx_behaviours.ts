@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import type { CudaDevice, CudaStream, MemoryResource, UcxEndpoint, UcxWorker } from "../../mod.ts";
 import {
@@ -69,6 +69,7 @@ async function inScene(
     readonly to: CudaStream;
     readonly device: CudaDevice;
     readonly endpoint: UcxEndpoint;
+    readonly sender: UcxWorker;
     readonly receiver: UcxWorker;
   }) => Promise<void>,
 ): Promise<void> {
@@ -80,11 +81,7 @@ async function inScene(
   await using sender = ucx.createWorker();
   await using receiver = ucx.createWorker();
   const endpoint = await sender.connect(receiver.address);
-  await act({ ucx, from, to, device, endpoint, receiver });
-}
-
-function isOnDevice({ name }: Place): boolean {
-  return name === "device" || name === "pool";
+  await act({ ucx, from, to, device, endpoint, sender, receiver });
 }
 
 const sizes = [0, 1, 8, 4096, 100_000, 1 << 20];
@@ -224,13 +221,9 @@ export const ucxBehaviours: readonly Behaviour[] = [
             assert(message !== undefined);
             assertEquals([message.text, message.length], [place.name, size]);
             using got = place.resource.allocate(size, { stream: to });
-            if (isOnDevice(place) && !message.canComeToGpu) {
-              await assertRejects(() => message.recv(got), TypeError, "is in host memory already");
-              assertBytes(await message.bytes(), content, `message, ${place.name}`);
-            } else {
-              await message.recv(got);
-              assertBytes(bytesOf(got, to), content, `message, ${place.name}`);
-            }
+            write(got, new Uint8Array(size).fill(0xee), to); // only the receive waits for it
+            await message.recv(got);
+            assertBytes(bytesOf(got, to), content, `message, ${place.name}`);
             await sending;
 
             using region = receiver.register(got);
@@ -243,6 +236,32 @@ export const ucxBehaviours: readonly Behaviour[] = [
             write(sent, new Uint8Array(size), from);
             await endpoint.get(sent, remote);
             assertBytes(bytesOf(sent, from), other, `get, ${place.name}`);
+          }
+        }
+      }),
+  },
+
+  {
+    name: "the bytes of a stream go from memory of every place to memory of every place",
+    devices: 1,
+    run: (root) =>
+      inScene(root, async ({ ucx, device, from, to, endpoint, sender, receiver }) => {
+        const back = await receiver.connect(sender.address);
+        const places = placesOf(device, ucx.hasCuda);
+        for (const size of sizes.filter((size) => size > 0)) {
+          for (const [i, source] of places.entries()) {
+            for (const target of places) {
+              for (const isWaiting of [true, false]) { // whether the receive is there first
+                using sent = source.resource.allocate(size, { stream: from });
+                using got = target.resource.allocate(size, { stream: to });
+                const content = contentOf(size + i, size);
+                write(sent, content, from); // only the send waits for it
+                write(got, new Uint8Array(size).fill(0xee), to); // only the receive waits for it
+                const first = isWaiting ? back.rawStream.recvAll(got) : endpoint.rawStream.send(sent);
+                await Promise.all([first, isWaiting ? endpoint.rawStream.send(sent) : back.rawStream.recvAll(got)]);
+                assertBytes(bytesOf(got, to), content, `${source.name} to ${target.name}`);
+              }
+            }
           }
         }
       }),

@@ -133,10 +133,7 @@ async function receiveBatch(
       const { value, done } = await messages.next();
       assert(done !== true);
       assertEquals([value.text, value.length], [`${message.tag}`, message.size]);
-      // What has arrived on the host already is not received on a GPU.
-      const isOnGpu = new Set(["managed", "device", "pool"]).has(places[message.to]?.name ?? "");
-      const isElsewhere = isOnGpu && !value.canComeToGpu;
-      using memory = memoryFor(message, isElsewhere ? 0 : message.to);
+      using memory = memoryFor(message, message.to);
       await value.recv(memory);
       assertBytes(bytesOf(memory, stream), contentOfMessage(message), nameOf(message));
     }

@@ -163,7 +163,19 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxActiveMessage.recv", [
     ["    operation.pack?.();\n", "", "Borrowed data is received although the list of pieces was not written."],
-    ["      left -= count;\n", "", "Bytes past the end of a message are written."],
+  ]),
+  ...law("ucx/UcxActiveMessage.copyTo", [
+    ["        left -= count;\n", "", "Bytes past the end of a message are written."],
+    [
+      "streams.length > 0 ? host.allocate(this.length) : null",
+      "null",
+      "A GPU copies from memory that UCX has used for other messages since.",
+    ],
+    [
+      "streams.map((stream) => stream.completed())",
+      "[]",
+      "Data are not there yet for a stream that is not the memory's home.",
+    ],
   ]),
   ...law("ucx/readArrayHeader", [
     ["  if (expected !== bytes) {", "  if (false) {", "An array extends past its message."],

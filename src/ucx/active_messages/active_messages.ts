@@ -4,8 +4,10 @@
  *
  * @module
  */
+import { type CudaStream, enqueueCopy } from "../../device/mod.ts";
 import { ffiPort, libc } from "../../ffi/mod.ts";
 import { checkMade, checkOptions, none, showAs, showBytes } from "../../layout/mod.ts";
+import { HostMemoryResource, type MemoryBuffer } from "../../memory/mod.ts";
 import { hostReady } from "../../order/mod.ts";
 import { abortable } from "../../unix/mod.ts";
 import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
@@ -14,7 +16,7 @@ import { copyOf, handleMessages, type Incoming, type MessageTaker } from "./mess
 import { type Receivable, takeMemory } from "../message_memory.ts";
 import type { MessageQueue } from "./message_queue.ts";
 import type { Operation } from "../operation.ts";
-import { type TakenMemory, transferred } from "../taken_memory.ts";
+import { transferred } from "../taken_memory.ts";
 import { notStaged, type PoolStaging } from "../pool_staging.ts";
 import type { Progress } from "../progress.ts";
 import type { WorkerResources } from "../worker_resources.ts";
@@ -155,9 +157,9 @@ export class UcxActiveMessage {
     return into;
   }
 
-  /** Whether the data can be received into a GPU's memory: large ones can, where UCX supports CUDA. */
+  /** Whether the data can be received into a GPU's memory: they can where UCX supports CUDA. */
   get canComeToGpu(): boolean {
-    return this.#data.place === "sender" && this.#context.cuda !== null;
+    return this.#context.cuda !== null;
   }
 
   // law ucx/UcxActiveMessage.recv: ucx/message_list, ucx/active_messages
@@ -168,7 +170,7 @@ export class UcxActiveMessage {
    *   another library's array; or several, which are filled in order
    * @throws {RangeError} if the memory is too small: the message can still be received
    * @throws {TypeError} if it was received or released before, or the memory is read-only, not contiguous, or on a GPU
-   *   although the data have already arrived: receive them on the host then
+   *   although this UCX was built without CUDA: receive the data on the host then
    * @throws {UcxError} if the sender is gone
    */
   async recv(into: Receivable | readonly Receivable[], options: LimitOptions = none): Promise<void> {
@@ -208,9 +210,12 @@ export class UcxActiveMessage {
       await this.#recvFromSender(operation, signal).finally(clear);
     } else {
       clear();
-      this.#copyTo(memory.pieces);
-      operation.release();
-      operations.give(operation);
+      try {
+        await this.#copyTo(memory);
+      } finally {
+        operation.release();
+        operations.give(operation);
+      }
     }
   }
 
@@ -220,17 +225,14 @@ export class UcxActiveMessage {
     if (isList(into)) {
       memory = takeList(operation, into, "receive into", cuda, hostReady);
     } else {
-      // Data that have arrived on the host are copied by the host, if at all.
+      // Data that have arrived are copied from here, not by UCX.
       const staged = this.#data.place === "sender" ? cuda : notStaged;
       const buffer = takeMemory(operation, into, "receive into", cuda === null ? null : staged);
       const ready = buffer === null ? null : hostReady(buffer);
-      memory = { ready, bytes: operation.bytes, isDevice: buffer?.kind === "device", pieces: [operation] };
+      memory = { ready, bytes: operation.bytes, pieces: [operation], buffers: [buffer] };
     }
     if (memory.bytes < this.length) {
       throw new RangeError(`Cannot receive ${this.length} bytes into memory of ${memory.bytes}`);
-    }
-    if (memory.isDevice && this.#data.place !== "sender") {
-      throw new TypeError("Cannot receive into GPU memory: the message is in host memory already. Receive it there.");
     }
     if (!isList(into)) operation.bytes = this.length;
     return memory;
@@ -246,18 +248,34 @@ export class UcxActiveMessage {
     await progress.settled(operation, signal);
   }
 
+  // law ucx/UcxActiveMessage.copyTo: ucx/message_on_gpu, ucx/message_list
   /** Copies data that have arrived to their destination, and returns what UCX has lent. */
-  #copyTo(pieces: readonly TakenMemory[]): void {
+  async #copyTo(memory: List): Promise<void> {
     const { place, data, bytes } = this.#data;
+    const { memory: { memcpy } } = libc();
+    const streams = [...new Set(memory.buffers.map(streamOf))].filter((stream) => stream !== null);
+    // A GPU copies in its stream's time, and reads memory of ours meanwhile: UCX may take its own back at any moment.
+    using own = streams.length > 0 ? host.allocate(this.length) : null;
     let from = bytes === null || bytes.length === 0 ? data : ffiPort().addressOf(bytes.buffer);
+    if (own !== null) memcpy(own.ptr, from, BigInt(this.length));
+    from = own?.ptr ?? from;
     let left = this.length;
-    for (const piece of pieces) {
-      const count = Math.min(piece.bytes, left);
-      if (count > 0) libc().memory.memcpy(piece.address, from, BigInt(count));
-      from += BigInt(count);
-      left -= count;
+    let ends: Promise<void>[] = [];
+    try {
+      for (const [i, piece] of memory.pieces.entries()) {
+        const count = Math.min(piece.bytes, left);
+        const stream = streamOf(memory.buffers[i] ?? null);
+        if (count > 0 && stream !== null) enqueueCopy(stream, piece.address, from, count, "HtoD");
+        else if (count > 0) memcpy(piece.address, from, BigInt(count));
+        from += BigInt(count);
+        left -= count;
+      }
+    } finally {
+      if (place === "borrowed") this.#releaseData(data);
+      ends = streams.map((stream) => stream.completed());
+      await Promise.allSettled(ends); // then any stream may use the memory, also where it has no home
     }
-    if (place === "borrowed") this.#releaseData(data);
+    await Promise.all(ends);
   }
 
   // law ucx/UcxActiveMessage.keep: ucx/active_messages
@@ -303,6 +321,13 @@ export class UcxActiveMessage {
       }`;
     });
   }
+}
+
+const host = new HostMemoryResource();
+
+/** The stream on which a GPU copies to its memory; null for memory that the host can access, also managed memory. */
+function streamOf(buffer: MemoryBuffer | null): CudaStream | null {
+  return buffer?.kind === "device" ? buffer.stream ?? buffer.device?.defaultStream ?? null : null;
 }
 
 /** The messages of a queue, in turn, with limits for each wait. */
