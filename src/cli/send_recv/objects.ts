@@ -37,12 +37,17 @@ export class Objects implements Payload<StridedMemoryView>, Disposable {
 
   /**
    * @param ordinal of the GPU, for memory that involves one
+   * @param open opens the CUDA that such memory is of
    * @throws {RangeError} if there is no such GPU
    */
-  constructor({ bytes, ndim, memory }: Pick<SendRecvOptions, "bytes" | "ndim" | "memory">, ordinal: number) {
+  constructor(
+    { bytes, ndim, memory }: Pick<SendRecvOptions, "bytes" | "ndim" | "memory">,
+    ordinal: number,
+    open: (memory: string) => Cuda = openCuda,
+  ) {
     const host = new HostMemoryResource();
     this.#shape = ndim === 1 ? [bytes] : [bytes / 4, 2, 2];
-    this.#cuda = memory === "host" ? null : openCuda(memory);
+    this.#cuda = memory === "host" ? null : open(memory);
     this.#stream = null;
     let place: MemoryResource = host;
     if (this.#cuda !== null) {

@@ -76,7 +76,8 @@ the report of UCXX's benchmark (python -m ucxx.benchmarks.send_recv).
   -c, --client-cpu-affinity N  the processor that the client runs on (default: any)
 
       --transfer-api API       tag: tagged messages (default); am: active messages (also --enable-am)
-                               stream: the endpoint's streams, which carry bytes of JavaScript's own memory
+                               stream: the endpoint's streams, which carry JavaScript's own memory, or, for other
+                               memory (-o pinned, -o device), UCX's stream itself
                                rma: put into the server's memory, flush, and get it back
       --progress-mode MODE     how to wait: adaptive (default), busy (also polling), event (also blocking)
       --sync                   wait in place instead of awaiting; with --transfer-api tag
@@ -249,12 +250,6 @@ function checkTogether(options: SendRecvOptions): void {
   }
   if (api === "stream") checkStream(options);
   if (api === "rma" && bytes === 0) throw refuse("--transfer-api rma needs at least one byte of memory to put into.");
-  if (api === "am" && memory === "device") {
-    throw refuse(
-      "--transfer-api am is not supported with a GPU's memory: small unsolicited messages arrive in host memory. " +
-        "Use --transfer-api tag.",
-    );
-  }
   if (role === "client" && port === 0) throw refuse("--client-only needs the server's --port.");
   if (against === null) return;
   if (role !== "both") {
@@ -277,16 +272,10 @@ function checkTogether(options: SendRecvOptions): void {
   }
 }
 
-/** Rejects what a JavaScript stream cannot carry. */
-function checkStream({ bytes, ndim, memory }: SendRecvOptions): void {
+/** Rejects what a stream cannot carry. */
+function checkStream({ bytes, ndim }: SendRecvOptions): void {
   if (bytes === 0) throw refuse("--transfer-api stream needs at least one byte: a stream has no empty messages.");
   if (ndim !== 1) throw refuse(`--ndim ${ndim} is not supported with --transfer-api stream: its bytes have no shape.`);
-  if (memory !== "host") {
-    throw refuse(
-      `--transfer-api stream is not supported with ${memory} memory: JavaScript's streams carry only its own memory. ` +
-        "Use --transfer-api tag.",
-    );
-  }
 }
 
 function oneOf<T>(name: string, given: string, choices: { readonly [name: string]: T }): T {

@@ -6,7 +6,7 @@
 import type { UcxEndpoint, UcxRemoteKey } from "../../ucx/mod.ts";
 import type { StridedMemoryView } from "../../view/mod.ts";
 import { Chunks, ManyObjects, type Objects, type Payload } from "./objects.ts";
-import type { SendRecvOptions, TransferApi } from "./options.ts";
+import type { SendRecvOptions } from "./options.ts";
 
 /** The transfer cannot be trusted: other bytes came back, or fewer. */
 export class TransferError extends Error {
@@ -62,6 +62,14 @@ function messageLink(endpoint: UcxEndpoint): Link {
   };
 }
 
+/** UCX's stream, which carries any memory. It has no messages, either. */
+function rawStreamLink({ rawStream }: UcxEndpoint): Link {
+  return {
+    send: (what) => rawStream.send(what),
+    receive: (into) => rawStream.recvAll(into),
+  };
+}
+
 /** The server's memory, which only the client writes and reads. */
 function remoteLink(endpoint: UcxEndpoint, remote: UcxRemoteKey): Link {
   return {
@@ -104,7 +112,7 @@ interface EndingLink<T> extends Link<T> {
   readonly end: () => Promise<void>;
 }
 
-/** Byte streams, which have no messages: each receive reads as many bytes as an object has. */
+/** JavaScript's streams, which have no messages: each receive reads as many bytes as an object has. */
 function streamLink(endpoint: UcxEndpoint): EndingLink<Uint8Array<ArrayBuffer>> {
   const writer = endpoint.writable.getWriter();
   const reader = endpoint.readable.getReader({ mode: "byob" });
@@ -129,10 +137,11 @@ function streamLink(endpoint: UcxEndpoint): EndingLink<Uint8Array<ArrayBuffer>> 
 /** @param remote the server's memory, given to the client for `rma` */
 export function linkOver(
   endpoint: UcxEndpoint,
-  { api, sync, bytes }: Pick<SendRecvOptions, "sync" | "bytes"> & { readonly api: Exclude<TransferApi, "stream"> },
+  { api, sync, bytes }: Pick<SendRecvOptions, "api" | "sync" | "bytes">,
   remote: UcxRemoteKey | null = null,
 ): Link {
   if (api === "am") return messageLink(endpoint);
+  if (api === "stream") return rawStreamLink(endpoint);
   if (api === "tag") return sync ? tagLinkInPlace(endpoint, bytes) : tagLink(endpoint);
   if (remote === null) throw new TypeError("Expected the key of the server's memory");
   return remoteLink(endpoint, remote);
@@ -146,18 +155,18 @@ export function linkOver(
 export async function runOver<R>(
   endpoint: UcxEndpoint,
   objects: Objects,
-  options: Pick<SendRecvOptions, "api" | "sync" | "bytes" | "buffers">,
+  options: Pick<SendRecvOptions, "api" | "sync" | "bytes" | "buffers" | "memory">,
   remote: UcxRemoteKey | null,
   go: <T>(link: Link<T>, payload: Payload<T>) => Promise<R>,
 ): Promise<R> {
-  const { api, bytes, buffers } = options;
-  if (api === "stream") {
+  const { api, bytes, buffers, memory } = options;
+  if (api === "stream" && memory === "host") {
     const link = streamLink(endpoint);
     const result = await go(link, new Chunks(bytes));
     await link.end();
     return result;
   }
-  if (buffers === 1) return await go(linkOver(endpoint, { ...options, api }, remote), objects);
+  if (buffers === 1) return await go(linkOver(endpoint, options, remote), objects);
   const many = new ManyObjects(objects, buffers);
   return await go(manyLink(endpoint, many, options), many);
 }

@@ -48,12 +48,9 @@ const bad: { readonly [args: string]: RegExp } = {
   "--transfer-api smoke": /expected tag or am or stream or rma/,
   "--transfer-api stream -n 0": /a stream has no empty messages/,
   "--transfer-api stream --ndim 3": /its bytes have no shape/,
-  "--transfer-api stream -o device": /with device memory: JavaScript's streams/,
-  "--transfer-api stream -o pinned": /with pinned memory: JavaScript's streams/,
   "--transfer-api toString": /--transfer-api: expected/,
   "--transfer-api rma --enable-am": /expected one of them/,
   "--transfer-api rma -n 0": /at least one byte/,
-  "--transfer-api am -o device": /arrive in host memory/,
   "--sync --transfer-api am": /nothing else waits in place/,
   "--sync --transfer-api stream": /nothing else waits in place/,
   "--progress-mode thread": /runs in the thread that runs JavaScript/,
@@ -89,6 +86,15 @@ test("unsupported options are refused with the reason", () => {
     const error = assertThrows(() => parseOptions(args.split(" ")), UsageError, undefined, args);
     assertMatch(error.message, reason, args);
     assertStringIncludes(error.usage, "--help");
+  }
+});
+
+test("every kind of memory is taken with every transfer API", () => {
+  for (const memory of ["host", "pinned", "device"] as const) {
+    for (const api of ["tag", "am", "stream", "rma"] as const) {
+      const given = options("-o", memory, "--transfer-api", api);
+      assertEquals([given.memory, given.api], [memory, api]);
+    }
   }
 });
 

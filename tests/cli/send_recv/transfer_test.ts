@@ -1,6 +1,7 @@
 /** Round trips of `causeway send-recv` within a process: the right bytes arrive, and wrong ones are detected. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
+import { Cuda } from "../../../src/cuda/mod.ts";
 import { Objects } from "../../../src/cli/send_recv/objects.ts";
 import type { SendRecvOptions } from "../../../src/cli/send_recv/options.ts";
 import { type Link, linkOver, measure, runOver, sendBack, TransferError } from "../../../src/cli/send_recv/transfer.ts";
@@ -80,7 +81,7 @@ for (const [api, buffers] of [["stream", 1], ["tag", 3]] as const) {
         async () => {
           await using both = await pair();
           using objects = new Objects({ bytes, ndim: 1, memory: "host" }, 0);
-          const asked = { api, buffers, bytes, sync: false };
+          const asked = { api, buffers, bytes, sync: false, memory: "host" } as const;
           const seen: boolean[] = [];
           const came: unknown[] = [];
           const serving = runOver(
@@ -118,9 +119,39 @@ for (const [api, buffers] of [["stream", 1], ["tag", 3]] as const) {
   }
 }
 
+for (const api of ["tag", "am", "stream", "rma"] as const) {
+  test(`${api}, page-locked memory: what comes back is what was sent, each time`, patiently, async () => {
+    await using both = await pair();
+    for (const bytes of [4, 100_000]) {
+      using objects = new Objects({ bytes, ndim: 1, memory: "pinned" }, 0, () => Cuda.simulate({ schedule: "latest" }));
+      const asked = { api, buffers: 1, bytes, sync: false, memory: "pinned" } as const;
+      const exposed = objects.empty();
+      using region = both.server.register(exposed);
+      using remote = both.toServer.remote(region.key);
+      const serving = api === "rma" ? null : runOver(
+        both.toClient,
+        objects,
+        asked,
+        null,
+        (link, payload) => sendBack(link, payload, { ...roundTrips, reuse: false }),
+      );
+      const times = await runOver(
+        both.toServer,
+        objects,
+        asked,
+        remote,
+        (link, payload) => measure(link, payload, { ...roundTrips, reuse: false }, () => {}), // compares the last
+      );
+      await serving;
+      assertEquals(times.length, 3);
+      exposed.buffer.close();
+    }
+  });
+}
+
 /** Asserts that the client detects faults of the other side while it measures. */
 async function assertFound(
-  asked: Pick<SendRecvOptions, "api" | "buffers" | "bytes" | "sync">,
+  asked: Pick<SendRecvOptions, "api" | "buffers" | "bytes" | "sync" | "memory">,
   reuse: boolean,
   misbehave: (endpoint: UcxEndpoint, objects: Objects) => Promise<void>,
   message: string,
@@ -150,7 +181,7 @@ const damages = { byte: "Wrong bytes", length: "Wrong length: 999 bytes arrived,
 
 for (const [damage, message] of Object.entries(damages)) {
   test(`a stream is refused that has one wrong ${damage}`, patiently, async () => {
-    const asked = { api: "stream", buffers: 1, bytes: 1000, sync: false } as const;
+    const asked = { api: "stream", buffers: 1, bytes: 1000, sync: false, memory: "host" } as const;
     const stream = async (endpoint: UcxEndpoint) => {
       const writer = endpoint.writable.getWriter();
       const bytes = content(1000);
@@ -163,7 +194,7 @@ for (const [damage, message] of Object.entries(damages)) {
   });
 
   test(`a message is refused that has one wrong ${damage}`, patiently, async () => {
-    const asked = { api: "tag", buffers: 1, bytes: 1000, sync: false } as const;
+    const asked = { api: "tag", buffers: 1, bytes: 1000, sync: false, memory: "host" } as const;
     const sendBackWrong = (endpoint: UcxEndpoint, objects: Objects) => {
       const honest = linkOver(endpoint, asked);
       const dishonest: Link = {
@@ -196,7 +227,7 @@ test("a missing buffer of several, a short one, and one wrong byte in the last a
         await endpoint.sendMany(parts, { tag: 3n });
       }
     };
-    await assertFound({ api: "tag", buffers: 3, bytes: 10, sync: false }, false, answer, message);
+    await assertFound({ api: "tag", buffers: 3, bytes: 10, sync: false, memory: "host" }, false, answer, message);
   }
 });
 
