@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,4 +40,5 @@ for (let i = 0; i < warmUp + count; i++) {
 }
 console.log(JSON.stringify({ measured: times.toSorted((a, b) => a - b)[count >> 1] }));
 await new Promise<void>((resolve) => socket.end(resolve));
+rmSync(path, { force: true });
 process.exit(0);
