@@ -5,7 +5,8 @@
  * processors: so no processor waits for the other runtime, and no process retains what all earlier tests left behind
  * (Bun collects the garbage of all files of a process together, which made some tests a hundred times slower).
  *
- * Usage: test.ts [--runs=K] [path ...]      --runs: every property on K times as many generated cases
+ * Usage: test.ts [--runs=K] [--check] [path ...]      --runs: every property on K times as many generated cases; --check:
+ * `deno task check` runs beside the tests
  *
  * @module
  */
@@ -19,7 +20,10 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { findBun } from "./bun.ts";
 
-const { values, positionals: paths } = parseArgs({ allowPositionals: true, options: { runs: { type: "string" } } });
+const { values, positionals: paths } = parseArgs({
+  allowPositionals: true,
+  options: { runs: { type: "string" }, check: { type: "boolean", default: false } },
+});
 if (values.runs !== undefined && !(Number(values.runs) > 0)) {
   console.error(`Expected --runs=K with a positive number K, got --runs=${values.runs}`);
   process.exit(2);
@@ -176,21 +180,28 @@ async function testUnder(runtime: keyof typeof commands, path: string): Promise<
   return read(path, report, ended);
 }
 
+/** Why the static checks fail, if they do. */
+async function check(): Promise<Failure[]> {
+  const { ok, how, last } = await run("check", process.execPath, ["task", "--quiet", "check"]);
+  return ok ? [] : [{ name: `deno task check: ${how}`, why: last }];
+}
+
 /** Memory that one test process may need, in bytes. */
 const memoryOfOne = 3 * 2 ** 30;
 
 const outcomes = { deno: [] as Outcome[], bun: [] as Outcome[] };
 const waiting = (paths.length > 0 ? paths : allPaths()).flatMap((path) =>
-  runtimes.map((runtime) => ({ runtime, path }))
+  runtimes.map((runtime) => async () => void outcomes[runtime].push(await testUnder(runtime, path)))
 );
+const unchecked: Failure[] = [];
+// First: it takes a minute, mostly of one processor.
+if (values.check) waiting.unshift(async () => void unchecked.push(...await check()));
 // One more than there are processors: tests waiting for a peer's death or a timeout leave their processor to another.
 const atOnce = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / memoryOfOne)));
 const start = performance.now();
 try {
   const worker = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      outcomes[next.runtime].push(await testUnder(next.runtime, next.path));
-    }
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 } finally {
@@ -220,6 +231,8 @@ for (const { runtime, passed, failed, skipped } of sums) {
   for (const { name, why } of failed) console.log(`  failed: ${name}${why ? `\n${shortened(why)}` : ""}`);
   for (const [reason, count] of reasons(skipped)) console.log(`  ${count} skipped: ${reason}`);
 }
+for (const { name, why } of unchecked) console.log(`failed: ${name}\n${shortened(why ?? "")}`);
 const sum = (key: "passed" | "failed" | "skipped") => sums.reduce((total, one) => total + one[key].length, 0);
-console.log(`${sum("passed")} passed, ${sum("failed")} failed, ${sum("skipped")} skipped`);
-process.exit(sum("failed") === 0 ? 0 : 1);
+const failed = sum("failed") + unchecked.length;
+console.log(`${sum("passed")} passed, ${failed} failed, ${sum("skipped")} skipped`);
+process.exit(failed === 0 ? 0 : 1);
