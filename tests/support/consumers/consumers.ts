@@ -130,6 +130,10 @@ def said(array, convention):
 def look(array):
     return [str(address(array)), kind(array), list(shape(array)), elements(array), writable(array)]
 
+def cut(array, part):
+    "A part of an array of the library."
+    return part(array)
+
 def references(array): return sys.getrefcount(array)
 `;
 
@@ -379,7 +383,7 @@ function load(python: Python, { code }: Library, place: Place): Space {
   return (name) => {
     const known = found.get(name);
     if (known !== undefined) return known;
-    const source = name.startsWith("part ") ? `lambda array: ${name.slice(5)}` : name;
+    const source = name.startsWith("part ") ? `lambda array: cut(array, lambda array: ${name.slice(5)})` : name;
     const made: PyObject = python.builtins["eval"].$call(source, namespace);
     found.set(name, made);
     return made;

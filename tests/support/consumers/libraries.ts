@@ -208,7 +208,12 @@ def take(array, convention): return jax.dlpack.from_dlpack(array)
 def make(data, dtype, shape, convention):
     if place == "gpu" and dtype.startswith("float6_"):
         raise TypeError("XLA ends the process when it compiles anything with constants of this type")
-    return jax.block_until_ready(jax.device_put(values(data, dtype, shape), jax.devices(place)[0]))
+    return put(values(data, dtype, shape))
+def put(array): return jax.block_until_ready(jax.device_put(array, jax.devices(place)[0]))
+if place == "cpu":
+    # Each part is a dense array of its own: NumPy cuts it out, as XLA would compile a program for each part and type.
+    def cut(array, part): return put(part(numpy.asarray(array)))
+    def frozen(array): raise TypeError("arrays of JAX are never written to")
 def address(array): return array.unsafe_buffer_pointer() if array.size else 0
 def has_nibbles(array): return array.dtype.name in ("int4", "uint4", "float4_e2m1fn")
 def kind(array): return array.dtype.name + ("_packed" if has_nibbles(array) else "")
