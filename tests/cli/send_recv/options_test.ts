@@ -113,6 +113,7 @@ test("options are UCXX's: the same defaults, short names, and spellings", () => 
   assertEquals(options("--progress-mode", "blocking").progress, "event");
   assertEquals(options("--enable-am").api, "am");
   assertEquals(options("--no-error-handling").errors, "none");
+  assertEquals([options("--against", "ucxx").runs, options("--against", "ucxx", "--runs", "2").runs], [5, 2]);
   assertEquals(options("--server-cpu-affinity=-1").serverCpu, null);
   assertEquals(parseOptions(["--help", "--rmm-managed-memory"]), null);
 });

@@ -18,6 +18,7 @@ import { ProgressLine, progressLine } from "../../../src/cli/progress_line.ts";
 import { patiently, startScript } from "../../support/child.ts";
 import { needs } from "../../support/needs.ts";
 import { testOnce } from "../../support/once.ts";
+import { scaled } from "../../support/property.ts";
 import { main, options, sendRecv, ucxLine } from "./command.ts";
 import { masked, ofUcxx } from "./ucxx_report.ts";
 
@@ -28,7 +29,7 @@ test("synchronous waits move the same bytes, between two processes", patiently, 
 });
 
 test("streams end before their endpoints: UCX without error handling survives nothing else", patiently, async () => {
-  for (let run = 0; run < 8; run++) {
+  for (let run = 0; run < scaled(4); run++) {
     const args = ["-n", "1000", "--n-iter", "5", "--transfer-api", "stream", "--errors", "none"];
     const { code, stderr } = await sendRecv(args);
     assertEquals([code, stderr], [0, ""]);
@@ -219,11 +220,11 @@ const hasPerftest = (await run("ucx_perftest", ["-h"])).code !== null;
 const getPerftest = "ucx_perftest is missing: apt-get install ucx-utils";
 
 test(...needs(hasPerftest ? null : getPerftest, "the ratio to ucx_perftest is that of the two medians"), async () => {
-  const args = ["-n", "4096", "--n-iter", "200", "--reuse-alloc", "--json", "--against", "ucx_perftest"];
+  const args = ["-n", "4096", "--n-iter", "200", "--reuse-alloc", "--json", "--against", "ucx_perftest", "--runs", "2"];
   const { code, stdout, stderr } = await sendRecv([...args, "--no-detailed-report"]);
   assertEquals([code, stderr], [0, ""]);
   const { against, latency_median_ns, round_trips } = JSON.parse(stdout);
-  assertEquals([against.name, against.runs, round_trips], ["ucx_perftest", 5, undefined]);
+  assertEquals([against.name, against.runs, round_trips], ["ucx_perftest", 2, undefined]);
   assert(against.latency_median_ns > 50, `${against.latency_median_ns} ns`);
   assertEquals(against.latency_ratio, latency_median_ns / against.latency_median_ns);
   assertEquals(against.differences, ["polling, never asleep"]);
