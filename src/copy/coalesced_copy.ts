@@ -1,5 +1,6 @@
 /**
- * Reduces a copy between two layouts to boxes of words, nested in the memory order of the destination.
+ * Reduces a copy between two layouts to boxes of words, nested in the memory order of the destination. The result does
+ * not depend on where the first elements lie, but for their alignment.
  *
  * @module
  */
@@ -29,9 +30,9 @@ export interface CoalescedCopy {
   readonly conversion: Conversion | null;
   /** Axes from the largest step of the destination to the smallest; none of extent 1, none that can be joined. */
   readonly axes: readonly CopyAxis[];
-  /** Bytes from the source's offset 0 to the first word that is read. */
+  /** Bytes from the source's first element to the first word that is read. */
   readonly fromOffset: number;
-  /** Bytes from the destination's offset 0 to the first word that is written. */
+  /** Bytes from the destination's first element to the first word that is written. */
   readonly toOffset: number;
   /** Total number of words. */
   readonly words: number;
@@ -45,13 +46,13 @@ export interface PackedProblem {
   readonly bits: number;
   /** As in {@linkcode CoalescedCopy}, in elements. */
   readonly axes: readonly CopyAxis[];
-  /** Bits from the source's offset 0 to the first element that is read. */
+  /** Bits from the source's first element to the one that is read first. */
   readonly from: number;
-  /** Bits from the destination's offset 0 to the first element that is written. */
+  /** Bits from the destination's first element to the one that is written first. */
   readonly to: number;
 }
 
-/** Addresses of the two offsets 0, of which only the alignment matters. Default: aligned for every word. */
+/** Addresses of the two first elements, of which only the alignment matters. Default: aligned for every word. */
 export interface CopyAlignment {
   readonly from?: bigint;
   readonly to?: bigint;
@@ -143,7 +144,7 @@ function draftOf(
   conversion: Conversion | null,
 ): Draft {
   if (s.volume === 0) return { word: 1, fromWord: 1, axes: [], from: 0, to: 0 };
-  let [from, to] = [s.sliceOffsetInBytes, d.sliceOffsetInBytes];
+  let [from, to] = [0, 0];
   const common = s.itemsize < 1 ? s.itemsize : Math.min(largestWordIn(s.itemsize), alignmentOf(from, to, alignment));
   const [word, fromWord] = conversion === null ? [common, common] : [bytesOf(conversion.to), bytesOf(conversion.from)];
   const parts = d.itemsize / word;

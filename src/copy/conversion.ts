@@ -80,6 +80,11 @@ function newConversion(from: DType, to: DType): Conversion | null {
   return kept;
 }
 
+/** A positive integer that no other conversion has. */
+export function idOf({ from, to }: Conversion): number {
+  return numberTypes.indexOf(from) * numberTypes.length + numberTypes.indexOf(to) + 1;
+}
+
 /** Whether a type is an integer type; booleans are not. */
 export function isInteger({ kind }: NumberType): boolean {
   return kind === "int" || kind === "uint";

@@ -26,7 +26,7 @@ export interface PackedRows {
 export interface PackedPart {
   readonly kind: "packed";
   readonly problem: PackedRows;
-  /** Bytes from the source's offset 0 to the byte in which the first element begins. */
+  /** Bytes from the source's first element to the byte in which the part's first one begins. */
   readonly fromOffset: number;
   /** The same of the destination. */
   readonly toOffset: number;

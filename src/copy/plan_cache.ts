@@ -1,6 +1,6 @@
 /**
- * A cache of the plans of earlier copies in host memory, found by what the two layouts say rather than by the objects:
- * programs slice their arrays anew for each copy, and planning takes twenty times as long as moving a few elements.
+ * A cache of the plans of earlier copies, found by what the two layouts say rather than by the objects: programs slice
+ * their arrays anew for each copy, and planning takes twenty times as long as moving a few elements of host memory.
  *
  * A plan does not depend on where the first elements lie: slices of one array that differ only in that share a plan.
  *
@@ -30,7 +30,8 @@ export class PlanCache<Plan> {
   /**
    * Finds the plan of a copy between two layouts of one shape.
    *
-   * @param kind what else the plan depends on, as a number: the size of the elements, or the types that are converted
+   * @param kind what else the plan depends on, as a number: the size of the elements, or the types that are converted,
+   *   and on a device, how the first elements are aligned and whether kernels can reach them
    */
   find(source: StridedLayout, destination: StridedLayout, kind: number): Plan | null {
     const last = this.#last;

@@ -86,7 +86,7 @@ test("each byte of the destination is written by one thread, and only if it lies
       for (const { toOffset, problem: { rows, width } } of planPacked(problem)) {
         const starts = rows.reduce<number[]>(
           (all, { extent, to }) => all.flatMap((at) => Array.from({ length: extent }, (_, i) => at + i * to)),
-          [toOffset],
+          [destination.sliceOffsetInBytes + toOffset],
         );
         const bytes = starts.flatMap((at) => Array.from({ length: width }, (_, i) => at + i));
         assertEquals(new Set(bytes).size, bytes.length);

@@ -368,6 +368,33 @@ export const copyMutations: readonly Mutation[] = [
       "Rows are copied from memory that a default stream has yet to write.",
     ],
   ]),
+  ...law("copy/DecisionCache", [
+    [
+      "    if (!Number.isSafeInteger(kind)) return decide(source, destination, alignment, canLaunch, conversion);\n",
+      "",
+      "Huge elements are copied in words that their addresses are not aligned to.",
+    ],
+    [
+      'plan?.kind !== "packed" || plan.parts.length <= mostParts',
+      "plan !== undefined",
+      "Plans of thousands of kernels stay in memory.",
+    ],
+    [
+      "conversion === null ? itemsize * 8 : -idOf(conversion)",
+      "itemsize * 8",
+      "Elements are converted to another type.",
+    ],
+    [
+      "conversion === null ? itemsize * 8 : -idOf(conversion)",
+      "conversion === null ? 8 : -idOf(conversion)",
+      "Elements of another size are copied.",
+    ],
+    ["itemsize * 8 : ", "itemsize : ", "Packed elements are copied by a plan for another alignment."],
+    ["(from & 15n) << 4n | to & 15n", "to & 15n", "Words are read from unaligned addresses."],
+    ["(from & 15n) << 4n | to & 15n", "(from & 15n) << 4n", "Words are written to unaligned addresses."],
+    ["(from & 15n) << 4n | to & 15n", "from & 15n | to & 15n", "Words are read or written at unaligned addresses."],
+    ["(canLaunch ? 1 : 0)", "0", "A kernel is launched on ordinary host memory."],
+  ]),
   ...law("copy/devicePlanFor", [
     [
       "  if (!isReady) return null;\n",
@@ -375,12 +402,10 @@ export const copyMutations: readonly Mutation[] = [
       "A kernel reads memory that it cannot reach, or elements that are not aligned.",
     ],
     [
-      "known.conversion?.from !== conversion?.from || ",
-      "",
-      "Elements are converted like those of an earlier array with the same layout.",
+      "decisions.of(stream.device)",
+      "decisions.of(source.buffer.device ?? stream.device)",
+      "A device uses another's kernels.",
     ],
-    ["known.alignment !== alignment || ", "", "Words are read from unaligned addresses."],
-    ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is launched on ordinary host memory."],
   ]),
   ...law("copy/asRun", [
     [
