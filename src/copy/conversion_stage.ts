@@ -24,6 +24,7 @@ const FAR_BYTES = 2 * 2 ** 20;
 /** One-byte elements in a cache line: boxes of multiples of this many elements are whole lines for any type. */
 const LINE = 64;
 
+// law copy/ConversionStage: copy/conversion_stage, copy/host_conversion, copy/conversion
 /** Space for a block of elements of one type and their results. */
 export class ConversionStage {
   static #made = 0;

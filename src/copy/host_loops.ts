@@ -113,6 +113,7 @@ function eachPiece(
 
 // V8 generates the fewest instructions for loops of this form: 32-bit integers throughout, an end that is met exactly.
 
+// law copy/words32: copy/host_move
 const words32: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
   for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
     to[at] = from[fromAt] ?? 0;
@@ -121,6 +122,7 @@ const words32: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
   }
 };
 
+// law copy/twoWords: copy/host_move
 const twoWords: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
   for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
     to[at] = from[fromAt] ?? 0;
@@ -130,6 +132,7 @@ const twoWords: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
   }
 };
 
+// law copy/fourWords: copy/host_move
 const fourWords: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
   for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
     to[at] = from[fromAt] ?? 0;
@@ -141,6 +144,7 @@ const fourWords: MoveRow<Int32Array> = (to, t, toStep, from, f, fromStep, n) => 
   }
 };
 
+// law copy/words16: copy/host_move
 const words16: MoveRow<Int16Array> = (to, t, toStep, from, f, fromStep, n) => {
   for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
     to[at] = from[fromAt] ?? 0;
@@ -149,6 +153,7 @@ const words16: MoveRow<Int16Array> = (to, t, toStep, from, f, fromStep, n) => {
   }
 };
 
+// law copy/words8: copy/host_move
 const words8: MoveRow<Int8Array> = (to, t, toStep, from, f, fromStep, n) => {
   for (let [i, at, fromAt] = [0, t | 0, f | 0]; i !== n; i = (i + 1) | 0) {
     to[at] = from[fromAt] ?? 0;
@@ -157,6 +162,7 @@ const words8: MoveRow<Int8Array> = (to, t, toStep, from, f, fromStep, n) => {
   }
 };
 
+// law copy/wordsFarApart: copy/host_move
 const wordsFarApart: MoveRow<Int8Array | Int16Array | Int32Array> = (to, t, toStep, from, f, fromStep, n) => {
   for (let i = 0; i < n; i++) to[t + i * toStep] = from[f + i * fromStep] ?? 0;
 };

@@ -40,6 +40,7 @@ export interface ReadyPlan {
   readonly shares: readonly (readonly ReadyMove[])[] | null;
 }
 
+// law copy/readyPlan: copy/host_parts
 /**
  * Prepares a plan.
  *

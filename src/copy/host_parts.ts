@@ -6,10 +6,7 @@
  */
 import type { HostPlan, PlacedMove } from "./host_plan.ts";
 
-/** Bytes from which two threads are faster, including their start and end: at 16 MiB slightly, for a single run. */
-const worthThreads = 16 * 2 ** 20;
-
-/** Minimum bytes per thread. */
+/** Minimum bytes per thread: two are faster from 16 MiB on, including their start and end, slightly for a single run. */
 const leastOfThread = 8 * 2 ** 20;
 
 /** More threads than this find the memory saturated. */
@@ -18,6 +15,7 @@ const mostThreads = 8;
 /** Moves of fewer bytes are not split, such as those at the edges of tiles. */
 export const leastSplit = 2 ** 20;
 
+// law copy/threadsFor: copy/host_parts
 /**
  * How many threads a copy is worth.
  *
@@ -27,9 +25,8 @@ export function threadsFor(
   { run, runs, isFree }: Pick<HostPlan, "run" | "runs" | "isFree">,
   cpus?: number,
 ): number {
-  const bytes = run * runs;
-  if (bytes < worthThreads || !isFree) return 1;
-  return Math.max(1, Math.min(cpus ?? navigator.hardwareConcurrency, mostThreads, Math.floor(bytes / leastOfThread)));
+  const worth = Math.min(Math.floor(run * runs / leastOfThread), mostThreads);
+  return worth < 2 || !isFree ? 1 : Math.min(cpus ?? navigator.hardwareConcurrency, worth);
 }
 
 // law copy/splitMoves: copy/host_parts

@@ -81,6 +81,7 @@ function convertOnThreads(
  */
 const worthThreads = 128 * 2 ** 20;
 
+// law copy/threadsOf: copy/native_conversion
 /**
  * How many threads a conversion of `count` elements is worth: from that size on, as many as a copy that reads and
  * writes as much.

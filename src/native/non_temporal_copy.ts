@@ -20,6 +20,7 @@ export function nonTemporalCopy(): bigint {
   return found;
 }
 
+// law native/x8664NonTemporalCopy: native/non_temporal_copy
 /** x86-64, System V: rdi, rsi and rdx are the destination, the source and the size. SSE2, which all x86-64 has. */
 export function x8664NonTemporalCopy(): Uint8Array<ArrayBuffer> {
   return new Uint8Array([

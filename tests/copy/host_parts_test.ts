@@ -84,7 +84,21 @@ test("a small copy, and one whose elements may meet, is made by one thread", () 
   assertEquals(threadsFor(planHostCopy([{ extent: 2 ** 26, to: 0, from: 1 }], 1), 8), 1);
 });
 
+test("a copy of any size is made by at most eight threads", () => {
+  assertEquals(threadsFor(planHostCopy([{ extent: 2 ** 30, to: 1, from: 1 }], 1), 100), 8);
+});
+
 const noCode = canMoveNatively() ? null : "the system refuses executable memory";
+
+test(...needs(noCode, "a large copy is prepared for as many threads as it is worth, a small one for none"), () => {
+  const sharesOf = (extent: number, threads?: number, least?: number) =>
+    readyPlan(planHostCopy([{ extent, to: 1, from: 1 }], 1), true, threads, least).shares;
+  const worth = threadsFor(planHostCopy([{ extent: 2 ** 26, to: 1, from: 1 }], 1));
+  assertEquals(sharesOf(2 ** 26)?.length, worth < 2 ? undefined : worth);
+  assertEquals(sharesOf(2 ** 23), null);
+  assertEquals(sharesOf(64, 2, 1)?.map((share) => share.length), [1, 1]);
+  assertEquals(sharesOf(64, 2)?.map((share) => share.length), [1, 0]); // too little to be split
+});
 
 test(...needs(noCode, "if no thread can be started, nothing is moved by threads"), () => {
   const bytes = new Uint8Array(64).fill(1);

@@ -14,7 +14,8 @@ import { loopJob, vectorLoopProgram } from "../../src/native/vector_loop.ts";
 import { bytesOf, type Conversion, conversionOf, type NumberType } from "../../src/copy/conversion.ts";
 import { TURN, vectorLoopOf } from "../../src/copy/conversion_loop.ts";
 import { stageOf } from "../../src/copy/conversion_stage.ts";
-import { convertAt, convertInPlace } from "../../src/copy/native_conversion.ts";
+import { threadsFor } from "../../src/copy/host_parts.ts";
+import { convertAt, convertInPlace, threadsOf } from "../../src/copy/native_conversion.ts";
 import { pattern } from "../support/arrays.ts";
 import { missingUnicorn, python } from "../support/emulator.ts";
 import { GuardedMemory } from "../support/guarded_memory.ts";
@@ -195,6 +196,15 @@ test(
     }
   },
 );
+
+test("a conversion that reads and writes 128 MiB is made by as many threads as a copy of half of that, no smaller one", () => {
+  for (const [from, to] of [["float32", "int32"], ["uint8", "float64"], ["float64", "uint8"]] as const) {
+    const stage = stageOf(conversionBetween(from, to));
+    const count = Math.ceil(2 ** 27 / (stage.fromBytes + stage.toBytes));
+    assertEquals(threadsOf(stage, count), threadsFor({ run: 2 ** 26, runs: 1, isFree: true }));
+    assertEquals(threadsOf(stage, count - 1), 1);
+  }
+});
 
 test("conversions without machine code, or of memory without a stable address, are left to other code", () => {
   const layout = (itemsize: number) => StridedLayout.dense([100], itemsize);

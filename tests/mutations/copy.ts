@@ -620,9 +620,14 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/moveByLoops", [
     [
-      "to[t + i * toStep] = from[f + i * fromStep] ?? 0",
-      "to[t + i * toStep] = from[(f | 0) + i * toStep] ?? 0",
-      "In long arrays without machine code steps of the source are those of the destination.",
+      "row.to === bytes && row.from === bytes",
+      "row.to === bytes",
+      "Elements with gaps between them are copied as one run.",
+    ],
+    [
+      "row.to === bytes && row.from === bytes",
+      "row.from === bytes",
+      "Gaps between elements are overwritten.",
     ],
     [
       "let all = bytes | toStart | fromStart;",
@@ -645,11 +650,53 @@ export const copyMutations: readonly Mutation[] = [
       "false) return",
       "Elements beside the repeated one are read.",
     ],
-    ["    to[at + 3] = from[fromAt + 3] ?? 0;\n", "", "A quarter of an element is not moved."],
     [
       "const before = (width - byteOffset % width) % width;",
       "const before = byteOffset % width;",
       "Arrays that begin at odd bytes cannot be moved.",
+    ],
+  ]),
+  ...law("copy/words32", [
+    [
+      "at = (at + toStep) | 0;\n    from",
+      "at = (at + fromStep) | 0;\n    from",
+      "Words are written at the source's steps.",
+    ],
+    ["(fromAt + fromStep) | 0", "(fromAt + toStep) | 0", "Words are read at the destination's steps."],
+    ["i !== n", "i < n - 1", "The last word of a row is not moved."],
+  ]),
+  ...law("copy/twoWords", [
+    ["    to[at + 1] = from[fromAt + 1] ?? 0;\n", "", "Half of an element is not moved."],
+    ["(at + toStep) | 0;\n    from", "(at + 2) | 0;\n    from", "Elements are written without the gaps between them."],
+    ["(fromAt + fromStep) | 0", "(fromAt + 2) | 0", "Gaps between elements are read as elements."],
+  ]),
+  ...law("copy/fourWords", [
+    ["    to[at + 1] = from[fromAt + 1] ?? 0;\n", "", "A quarter of an element is not moved."],
+    ["    to[at + 2] = from[fromAt + 2] ?? 0;\n", "", "A quarter of an element is not moved."],
+    ["    to[at + 3] = from[fromAt + 3] ?? 0;\n", "", "A quarter of an element is not moved."],
+    ["(fromAt + fromStep) | 0", "(fromAt + toStep) | 0", "Elements are read at the destination's steps."],
+  ]),
+  ...law("copy/words16", [
+    [
+      "at = (at + toStep) | 0;\n    from",
+      "at = (at + fromStep) | 0;\n    from",
+      "Words are written at the source's steps.",
+    ],
+    ["(fromAt + fromStep) | 0", "(fromAt + toStep) | 0", "Words are read at the destination's steps."],
+  ]),
+  ...law("copy/words8", [
+    [
+      "at = (at + toStep) | 0;\n    from",
+      "at = (at + fromStep) | 0;\n    from",
+      "Bytes are written at the source's steps.",
+    ],
+    ["(fromAt + fromStep) | 0", "(fromAt + toStep) | 0", "Bytes are read at the destination's steps."],
+  ]),
+  ...law("copy/wordsFarApart", [
+    [
+      "to[t + i * toStep] = from[f + i * fromStep] ?? 0",
+      "to[t + i * toStep] = from[(f | 0) + i * toStep] ?? 0",
+      "In long arrays without machine code steps of the source are those of the destination.",
     ],
   ]),
   ...law("copy/copyAtOnce", [
@@ -665,6 +712,69 @@ export const copyMutations: readonly Mutation[] = [
     ["fromStart + from.offset", "fromStart", "Bytes before a view that begins inside its buffer are read."],
     [" + to.layout.sliceOffsetInBytes", "", "A slice is written at the start of the whole array."],
     [" + from.layout.sliceOffsetInBytes", "", "A slice is read from the start of the whole array."],
+  ]),
+  ...law("copy/threadsFor", [
+    [" || !isFree ?", " ?", "Where elements of a destination overlap, threads decide which one wins."],
+    [" / leastOfThread)", " / 2 ** 20)", "Copies of 2 MiB wait for threads to start and end."],
+    [" / leastOfThread)", " / 2 ** 26)", "Copies of 16 MiB use one processor."],
+    [
+      "Math.min(Math.floor(run * runs / leastOfThread), mostThreads)",
+      "Math.floor(run * runs / leastOfThread)",
+      "Copies start more threads than memory can keep busy.",
+    ],
+    ["Math.min(cpus ?? navigator.hardwareConcurrency, worth)", "worth", "More threads copy than there are processors."],
+  ]),
+  ...law("copy/readyPlan", [
+    ["threads = threadsFor(plan)", "threads = 1", "Large copies use one processor."],
+    ["threads < 2) return", "true) return", "Large copies use one processor."],
+    [
+      "splitMoves(plan.moves, threads, least)",
+      "splitMoves(plan.moves, threads)",
+      "Moves are split at another size than asked for.",
+    ],
+  ]),
+  ...law("copy/threadsOf", [
+    ["bytes < worthThreads ? 1 : ", "", "Conversions of 32 MiB cost half as much processor time again."],
+    ["fromBytes + toBytes)", "fromBytes)", "Conversions are split among threads later than they are worth it."],
+  ]),
+  ...law("copy/ConversionStage", [
+    [
+      "MOST_BYTES / Math.max(this.fromBytes, this.toBytes)",
+      "MOST_BYTES / this.fromBytes",
+      "Results of small elements leave the nearest cache.",
+    ],
+    [
+      "this.most * this.fromBytes + 64;",
+      "this.most * this.toBytes;",
+      "Results overwrite elements that are not converted yet.",
+    ],
+    ["from.isComplex && to.isComplex ? TURN / 2 : TURN", "TURN", "Half of the complex numbers are not converted."],
+    [
+      "count * (this.fromBytes + this.toBytes) >= FAR_BYTES",
+      "count * this.fromBytes >= FAR_BYTES",
+      "The nearest cache is filled while far memory streams through it.",
+    ],
+    [
+      "    if (!this.isFar(count)) return this.most;\n",
+      "",
+      "Arrays in a cache are converted in more boxes than they need.",
+    ],
+    [
+      "Math.min(this.most, Math.floor(MOST_FAR_BYTES / bytes / LINE) * LINE)",
+      "Math.floor(MOST_FAR_BYTES / bytes)",
+      "Boxes of far memory end inside cache lines.",
+    ],
+    [
+      "bytes.subarray(at, at + count * this.fromBytes), 0)",
+      "bytes.subarray(at), 0)",
+      "Elements behind a box overwrite the results, or do not fit.",
+    ],
+    ["Math.ceil(count / this.turn)", "Math.floor(count / this.turn)", "The last elements are not converted."],
+    [
+      "this.outputAt + count * this.toBytes)",
+      "this.outputAt + this.most * this.toBytes)",
+      "Bytes behind a short run are overwritten.",
+    ],
   ]),
   ...law("copy/splitMoves", [
     ["bytesOf(move) < least ? [move] : partsOf", "partsOf", "A few bytes are split among threads."],

@@ -142,6 +142,20 @@ export const nativeMutations: readonly Mutation[] = [
     [".toReversed()", "", "Outer axes are walked like inner ones."],
     ["row.extent - several * atOnce", "0", "The rest of a row is not moved."],
   ]),
+  ...law("native/x8664NonTemporalCopy", [
+    [
+      "0x3f], // and ecx, 63: bytes",
+      "0x07], // and ecx, 63: bytes",
+      "Lines are written at addresses that no line has: a fault.",
+    ],
+    ["    ...[0x48, 0x0f, 0x47, 0xca], // cmova rcx, rdx\n", "", "A short run is written beyond its end."],
+    ["    ...[0x48, 0x29, 0xca], // sub rdx, rcx\n", "", "A run is written beyond its end."],
+    ["    ...[0x74, 0x36], // jz rest\n", "", "A run without a whole line is treated as 2^64 lines."],
+    ["0x4f, 0x10], // movntdq", "0x4f, 0x20], // movntdq", "A quarter of each line is not written."],
+    ["0x56, 0x20], // movdqu", "0x56, 0x10], // movdqu", "A quarter of each line is written twice."],
+    ["0xc6, 0x40], // add rsi", "0xc6, 0x20], // add rsi", "Each line repeats half of the one before."],
+    ["    ...[0x83, 0xe1, 0x3f], // and ecx, 63\n", "", "Bytes after the last line are followed by others."],
+  ]),
   ...law("native/runMove", [
     ["  addresses[1] = to / 2 ** 32;\n", "", "The destination has a wrong address."],
     ["  addresses[3] = from / 2 ** 32;\n", "", "The source has a wrong address."],
