@@ -52,6 +52,8 @@ names |= {
     "ints": list(range(1000)),
     "floats": [value + 0.5 for value in range(1000)],
     "v": [0.5] * 5,
+    "keyed": {},
+    "one": ["only"],
 }
 
 # What is timed, and how much of it there is in one run.
@@ -60,6 +62,11 @@ statements = {
     "math.sqrt": ("math.sqrt(2)", 1),
     "obj.n": ("obj.n", 1),
     "obj.method": ("obj.method(4)", 1),
+    "item": ("ints[500]", 1),
+    "has": ("hasattr(obj, 'n')", 1),
+    "set attribute": ("obj.n = 3", 1),
+    "set key": ("keyed['key'] = 1; del keyed['key']", 1),
+    "iterate one": ("iterate(one)", 1),
     "text": ("take('abcdefghij' 'klmnopqrst')", 1),
     "dict": ("take({'a': 1, 'b': 2, 'c': 3, 'd': 4, 'e': 5})", 1),
     "list": ("take(floats[:100])", 1),

@@ -36,8 +36,8 @@ export class Handle {
   readonly options: ImportOptions;
   /** The `PyObject` of this handle. */
   proxy: object | null = null;
-  /** The object's members that are not Python attributes; made on first use. */
-  members: object | null = null;
+  /** The object's members that are not Python attributes, of those that were read. */
+  members: Map<string | symbol, unknown> | null = null;
   readonly #reference: Reference;
   #isClosed = false;
   /** Where to look up the object again after a call, if it is a method of its owner. */
@@ -181,7 +181,14 @@ export class Handle {
     }
     const { object } = this.#reference;
     this.#reference.object = 0n;
-    if (object !== 0n) this.python.locked(() => this.python.releaseAndPoll(object));
+    if (object === 0n) return;
+    const { python } = this;
+    python.enter();
+    try {
+      python.releaseAndPoll(object);
+    } finally {
+      python.leave();
+    }
   }
 
   // law python/Handle.lookUp: python/object, python/kept_attributes

@@ -134,6 +134,10 @@ export class Interpreter {
   hasExports = false;
   /** Counts entries into Python, and callbacks from it: values read in an earlier turn may have changed since. */
   turn = 0;
+  /** Ends the turn, where JavaScript may have waited. */
+  readonly endTurn: () => void = () => {
+    this.turn++;
+  };
   /** Called before the lock is released. */
   beforeUnlock: (() => void) | null = null;
   readonly #arena = new NativeArena();

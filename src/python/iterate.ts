@@ -4,34 +4,33 @@
  * @module
  */
 import { Handle } from "./handle.ts";
-import type { Interpreter } from "./interpreter.ts";
 import type { ItemReader } from "./item_reader.ts";
-import { iterateGenerator } from "./iterate_generator.ts";
+import { type Convert, iterateGenerator } from "./iterate_generator.ts";
 import { Kind } from "./kinds.ts";
 import type { SequenceKind } from "./sequences.ts";
 
 /** How many items are read ahead at first, and at most. */
 const [fewest, most] = [8, 256];
 
-/** Converts a Python object; adopts the reference. */
-type Convert = (object: bigint) => unknown;
-
 /** Iterates over an object. */
 export function iterate(handle: Handle, convert: Convert): Generator<unknown, void, unknown> {
-  const { python } = handle;
-  return python.locked(() => {
+  const { python, options } = handle;
+  python.enter();
+  try {
     const { object } = handle;
     const kind = python.kindOf(object);
     if (kind === Kind.list || kind === Kind.tuple) {
-      return iterateSequence(new Handle(python, python.retain(object)), kind, convert);
+      return iterateSequence(new Handle(python, python.retain(object), options), kind, convert);
     }
     if (python.isExactly(object, "generator_type")) {
-      return iterateGenerator(new Handle(python, python.retain(object)), convert);
+      return iterateGenerator(new Handle(python, python.retain(object), options), convert);
     }
     const isRange = python.isExactly(object, "range");
-    const iterator = new Handle(python, python.check(python.api.iteration.PyObject_GetIter(object)));
+    const iterator = new Handle(python, python.check(python.api.iteration.PyObject_GetIter(object)), options);
     return iterateAny(iterator, isRange ? most : 1, convert);
-  });
+  } finally {
+    python.leave();
+  }
 }
 
 // law python/iterateAny: python/object, python/frame, python/leaks, python/sequences
@@ -41,7 +40,7 @@ function* iterateAny(iterator: Handle, ahead: number, convert: Convert): Generat
   const reader = ahead > 1 ? python.itemReader : null; // an iterator that runs Python code may need the reader itself
   try {
     for (let count = Math.min(ahead, fewest);; count = Math.min(2 * count, ahead)) {
-      const values = nextItems(python, iterator.object, count, reader, convert);
+      const values = nextItems(iterator, count, reader, convert);
       for (let i = 0; i < values.length; i++) yield values[i];
       if (values.length < count) return;
     }
@@ -52,8 +51,7 @@ function* iterateAny(iterator: Handle, ahead: number, convert: Convert): Generat
 
 /** The next items of an iterator; fewer than `count` if it is exhausted. */
 function nextItems(
-  python: Interpreter,
-  iterator: bigint,
+  { python, object, options }: Handle,
   count: number,
   reader: ItemReader | null,
   convert: Convert,
@@ -63,11 +61,9 @@ function nextItems(
   python.enter();
   try {
     while (values.length < count) {
-      const found = reader === null
-        ? PyIter_Next(iterator)
-        : reader.readIterated(iterator, count - values.length, values);
+      const found = reader === null ? PyIter_Next(object) : reader.readIterated(object, count - values.length, values);
       if (found !== 0n) {
-        values.push(convert(found));
+        values.push(convert(python, found, options));
       } else if (values.length < count) {
         if (python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);
         break;
@@ -94,7 +90,7 @@ function* iterateSequence(sequence: Handle, kind: SequenceKind, convert: Convert
       if (ahead === null) return;
       const { values, turn } = ahead;
       for (let i = 0; i < values.length; i++) {
-        if (i > 0 && kind === Kind.list && (ahead.isLate || python.turn !== turn)) break;
+        if (i > 0 && kind === Kind.list && python.turn !== turn) break;
         position++;
         yield values[i];
       }
@@ -109,13 +105,11 @@ interface Ahead {
   readonly values: readonly unknown[];
   /** The turn in which they were read. */
   readonly turn: number;
-  /** Whether JavaScript has done something else since. */
-  isLate: boolean;
 }
 
 /** The next items: at least one, and those after it that can be read at once; null at the end. */
 function readAhead(
-  { python, object }: Handle,
+  { python, object, options }: Handle,
   kind: SequenceKind,
   from: number,
   count: number,
@@ -128,10 +122,9 @@ function readAhead(
     if (from >= size) return null;
     const values: unknown[] = [];
     sequences.readValues(object, kind, from, size, count, values);
-    if (values.length === 0) values.push(convert(sequences.itemAt(object, kind, from)));
-    const ahead = { values, turn: python.turn, isLate: false };
-    if (kind === Kind.list && values.length > 1) queueMicrotask(() => ahead.isLate = true);
-    return ahead;
+    if (values.length === 0) values.push(convert(python, sequences.itemAt(object, kind, from), options));
+    if (kind === Kind.list && values.length > 1) queueMicrotask(python.endTurn); // JavaScript does something else
+    return { values, turn: python.turn };
   } finally {
     python.leave();
   }

@@ -11,46 +11,57 @@ import type { ImportOptions } from "../dlpack/mod.ts";
 import { toPython } from "./to_python.ts";
 
 /** Converts a Python object; adopts the reference. */
-type Convert = (object: bigint) => unknown;
+export type Convert = (python: Interpreter, object: bigint, options: ImportOptions) => unknown;
+
+/** The value of a step after the last one. */
+const over = Symbol("over");
 
 // law python/iterateGenerator: python/generators
 /** Iterates over a generator, which is closed when the loop is left early; an error that closing raises is thrown. */
 export function* iterateGenerator(generator: Handle, convert: Convert): Generator<unknown, void, unknown> {
-  const { python } = generator;
-  let isOver = false;
-  const step = (work: () => bigint): unknown =>
-    python.locked(() => {
-      const found = work();
-      if (found === 0n && python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);
-      isOver = found === 0n;
-      return isOver ? undefined : convert(found);
-    });
-  const sent = (method: "send" | "throw", value: () => bigint) =>
-    step(() => {
-      const call = [python.retain(generator.object), python.retain(python.name(method)), value()];
-      const pair = python.callHelper("step_of", call);
-      const { PyTuple_GetItem, PyTuple_Size } = python.api.tuples;
-      const found = PyTuple_Size(pair) === 0n ? 0n : python.retain(PyTuple_GetItem(pair, 0n));
-      python.release(pair);
-      return found;
-    });
-  const next = () => step(() => python.api.iteration.PyIter_Next(generator.object));
+  let value: unknown;
   try {
-    let value = next();
-    while (!isOver) {
+    value = step(generator, "next", undefined, convert);
+    while (value !== over) {
       let given: unknown;
       try {
         given = yield value;
       } catch (error) {
-        value = sent("throw", () => python.javascript.exceptionFor(error));
+        value = step(generator, "throw", error, convert);
         continue;
       }
-      value = given === undefined ? next() : sent("send", () => toPython(python, [given])[0] ?? 0n);
+      value = step(generator, given === undefined ? "next" : "send", given, convert);
     }
   } finally {
-    if (!isOver) closeGenerator(generator);
+    if (value !== over) closeGenerator(generator);
     generator.close();
   }
+}
+
+/** Resumes a generator. @returns what it yields, or that it is over */
+function step(generator: Handle, method: "next" | "send" | "throw", given: unknown, convert: Convert): unknown {
+  const { python, options } = generator;
+  python.enter();
+  try {
+    const found = method === "next"
+      ? python.api.iteration.PyIter_Next(generator.object)
+      : sent(generator, method, given);
+    if (found !== 0n) return convert(python, found, options);
+    if (python.api.errors.PyErr_Occurred() !== 0n) python.check(0n);
+    return over;
+  } finally {
+    python.leave();
+  }
+}
+
+/** Resumes a generator with a value or an exception. @returns what it yields; 0n at its end */
+function sent({ python, object }: Handle, method: "send" | "throw", given: unknown): bigint {
+  const [value = 0n] = method === "throw" ? [python.javascript.exceptionFor(given)] : toPython(python, [given]);
+  const pair = python.callHelper("step_of", [python.retain(object), python.retain(python.name(method)), value]);
+  const { PyTuple_GetItem, PyTuple_Size } = python.api.tuples;
+  const found = PyTuple_Size(pair) === 0n ? 0n : python.retain(PyTuple_GetItem(pair, 0n));
+  python.release(pair);
+  return found;
 }
 
 function closeGenerator(generator: Handle): void {

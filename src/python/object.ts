@@ -209,15 +209,15 @@ function handleIn(target: Target): Handle {
 const traps: ProxyHandler<Target> = {
   get(target, key) {
     const handle = handleIn(target);
-    if (typeof key === "symbol") return key === behind ? handle : Reflect.get(membersOf(handle), key);
-    if (key.charCodeAt(0) === 36) return Reflect.get(membersOf(handle), key); // $
-    if (isIndex(key)) return membersOf(handle).$item(BigInt(key));
+    if (typeof key === "symbol") return key === behind ? handle : memberOf(handle, key);
+    if (key.charCodeAt(0) === 36) return memberOf(handle, key); // $
+    if (isIndex(key)) return itemValue(handle, [BigInt(key)]);
     if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) return answerToJavaScript(handle, key);
     return attributeValue(handle, key);
   },
   has(target, key) {
     const handle = handleIn(target);
-    if (Object.hasOwn(membersOf(handle), key) || key === "toString") return true;
+    if (members.has(key) || key === "toString") return true;
     return typeof key === "string" && has(handle, key);
   },
   set(target, key, value: unknown) {
@@ -279,36 +279,38 @@ function nameOf(key: string | symbol, doing: "set" | "delete"): string {
   );
 }
 
-type Members = ReturnType<typeof makeMembers>;
+/** The members of objects that are not Python's, each made for an object when it is first read. */
+const members: ReadonlyMap<string | symbol, (handle: Handle) => (...args: never[]) => unknown> = new Map<
+  string | symbol,
+  (handle: Handle) => (...args: never[]) => unknown
+>([
+  ["$call", (handle) => (...args: readonly unknown[]) => callUnconverted(handle, args)],
+  ["$get", (handle) => (name: string) => attributeUnconverted(handle, name)],
+  ["$item", (handle) => (...keys: readonly unknown[]) => itemValue(handle, keys)],
+  ["$setItem", (handle) => (key: unknown, value: unknown) => setItem(handle, key, value)],
+  ["$value", (handle) => (asked?: PythonValueOptions) => {
+    if (asked !== undefined) checkOptions(asked, valueOptionNames);
+    const value = copyOf(handle);
+    return asked?.objects === true ? withObjects(value) : value;
+  }],
+  ["$close", (handle) => () => handle.close()],
+  [arraySource, (handle) => (where: ImportOptions) => viewOf(handle, where)],
+  [arrowArraySource, (handle) => (requested: ArrowField | null) => openArray(handle, requested)],
+  [arrowStreamSource, (handle) => (requested: ArrowField | null) => openStream(handle, requested)],
+  [capsuleSource, (handle) => (name: string) => pointerOf(handle, name)],
+  [Symbol.dispose, (handle) => () => handle.close()],
+  [Symbol.iterator, (handle) => () => iterate(handle, fromPython)],
+  [Symbol.asyncIterator, (handle) => () => asyncIterator(handle)],
+  [Symbol.toPrimitive, (handle) => (hint: string) => hint === "number" ? toNumber(handle) : show(handle)],
+]);
 
-/** The members of an object that are not Python's. */
-function membersOf(handle: Handle): Members {
-  return (handle.members ??= makeMembers(handle)) as Members; // nothing else is kept there
-}
-
-function makeMembers(handle: Handle) {
-  const { python, options } = handle;
-  return {
-    $call: (...args: unknown[]) =>
-      python.locked(() => wrap(python, rawCall(handle, args), importOptionsFor(args, options))),
-    $get: (name: string) => python.locked(() => wrap(python, attribute(handle, name), options)),
-    $item: (...keys: unknown[]) => python.locked(() => fromPython(python, item(handle, keys), options)),
-    $setItem: (key: unknown, value: unknown) => setItem(handle, key, value),
-    $value: (asked?: PythonValueOptions) => {
-      if (asked !== undefined) checkOptions(asked, valueOptionNames);
-      const value = copyOf(handle);
-      return asked?.objects === true ? withObjects(value) : value;
-    },
-    $close: () => handle.close(),
-    [arraySource]: (where: ImportOptions) => viewOf(handle, where),
-    [arrowArraySource]: (requested: ArrowField | null) => openArray(handle, requested),
-    [arrowStreamSource]: (requested: ArrowField | null) => openStream(handle, requested),
-    [capsuleSource]: (name: string) => pointerOf(handle, name),
-    [Symbol.dispose]: () => handle.close(),
-    [Symbol.iterator]: () => iterate(handle, (object) => fromPython(python, object, options)),
-    [Symbol.asyncIterator]: () => asyncIterator(handle),
-    [Symbol.toPrimitive]: (hint: string) => hint === "number" ? toNumber(handle) : show(handle),
-  };
+/** A member of an object that is not Python's; undefined if there is none of this name. */
+function memberOf(handle: Handle, key: string | symbol): unknown {
+  const known = handle.members?.get(key);
+  if (known !== undefined) return known;
+  const made = members.get(key)?.(handle);
+  if (made !== undefined) (handle.members ??= new Map()).set(key, made);
+  return made;
 }
 
 /** A deep copy of the object. */
@@ -349,7 +351,7 @@ function asyncIterator(handle: Handle): AsyncGenerator<unknown, void, unknown> {
   const { python, options } = handle;
   if (python.locked(() => python.typeHas(handle.object, "__aiter__"))) return iterateAsync(handle, options);
   return (async function* () {
-    yield* iterate(handle, (object) => fromPython(python, object, options));
+    yield* iterate(handle, fromPython);
   })();
 }
 
@@ -396,7 +398,12 @@ function show(handle: Handle): string {
 
 function hasAttribute(handle: Handle, name: string): boolean {
   const { python } = handle;
-  return python.locked(() => python.api.objects.PyObject_HasAttr(handle.object, python.name(name)) === 1);
+  python.enter();
+  try {
+    return python.api.objects.PyObject_HasAttr(handle.object, python.name(name)) === 1;
+  } finally {
+    python.leave();
+  }
 }
 
 // law python/has: python/object, python/frame, python/leaks
@@ -404,7 +411,8 @@ function hasAttribute(handle: Handle, name: string): boolean {
 function has(handle: Handle, name: string): boolean {
   const { python } = handle;
   const { objects, errors } = python.api;
-  return python.locked(() => {
+  python.enter();
+  try {
     const { object } = handle;
     if (!isIndex(name) && hasAttribute(handle, name)) return true;
     if (name === "length" && python.typeHas(object, "__len__")) return true;
@@ -422,7 +430,9 @@ function has(handle: Handle, name: string): boolean {
     errors.PyErr_Clear();
     python.release(key);
     return found;
-  });
+  } finally {
+    python.leave();
+  }
 }
 
 // law python/attributeValue: python/native_calls, python/kept_attributes, python/object
@@ -433,7 +443,7 @@ function attributeValue(handle: Handle, name: string): unknown {
   const known = python.knownName(name);
   const owner = handle.held;
   if (native === null || known === undefined || owner === 0n) {
-    return python.locked(() => attributeOf(handle, name, attribute(handle, name)));
+    return attributeByParts(handle, name);
   }
   const kept = handle.keptAttribute(name);
   const adopts = kept !== undefined && kept.held === 0n;
@@ -446,7 +456,7 @@ function attributeValue(handle: Handle, name: string): unknown {
     }
     // A Python property called JavaScript, which closed it.
     if (object !== 0n) python.releaseLater(object);
-    return python.locked(() => attributeOf(handle, name, attribute(handle, name)));
+    return attributeByParts(handle, name);
   }
   if (status < Status.object) return native.valueOf(status);
   try {
@@ -483,6 +493,26 @@ function attribute(handle: Handle, name: string): bigint {
   return found === 0n ? otherwise(python, object, name) : found;
 }
 
+function attributeByParts(handle: Handle, name: string): unknown {
+  const { python } = handle;
+  python.enter();
+  try {
+    return attributeOf(handle, name, attribute(handle, name));
+  } finally {
+    python.leave();
+  }
+}
+
+function attributeUnconverted(handle: Handle, name: string): PyObject {
+  const { python, options } = handle;
+  python.enter();
+  try {
+    return wrap(python, attribute(handle, name), options);
+  } finally {
+    python.leave();
+  }
+}
+
 // law python/otherwise: python/conversions, python/leaks
 /**
  * The value for a name that is not an attribute: the item of a dict, or `length`.
@@ -512,7 +542,8 @@ function isKey(python: Interpreter, object: bigint, name: string): boolean {
 // law python/setAttribute: python/object, python/frame, python/leaks
 function setAttribute(handle: Handle, name: string, value: unknown): void {
   const { python } = handle;
-  python.locked(() => {
+  python.enter();
+  try {
     const { object } = handle;
     const [made = 0n] = toPython(python, [value]);
     const { PyObject_SetAttr, PyObject_SetItem } = python.api.objects;
@@ -521,12 +552,15 @@ function setAttribute(handle: Handle, name: string, value: unknown): void {
       : PyObject_SetAttr(object, python.name(name), made);
     python.release(made);
     python.checkInt(code);
-  });
+  } finally {
+    python.leave();
+  }
 }
 
 function deleteAttribute(handle: Handle, name: string): void {
   const { python } = handle;
-  python.locked(() => {
+  python.enter();
+  try {
     const { PyObject_SetAttr, PyObject_DelItem } = python.api.objects;
     const { object } = handle;
     python.checkInt(
@@ -534,7 +568,19 @@ function deleteAttribute(handle: Handle, name: string): void {
         ? PyObject_DelItem(object, python.key(name))
         : PyObject_SetAttr(object, python.name(name), 0n),
     );
-  });
+  } finally {
+    python.leave();
+  }
+}
+
+function itemValue(handle: Handle, keys: readonly unknown[]): unknown {
+  const { python, options } = handle;
+  python.enter();
+  try {
+    return fromPython(python, item(handle, keys), options);
+  } finally {
+    python.leave();
+  }
 }
 
 // law python/item: python/object, python/frame, python/leaks
@@ -551,24 +597,30 @@ function item(handle: Handle, keys: readonly unknown[]): bigint {
 // law python/setItem: python/object, python/frame, python/leaks
 function setItem(handle: Handle, key: unknown, value: unknown): void {
   const { python } = handle;
-  python.locked(() => {
+  python.enter();
+  try {
     const { object } = handle;
     const [keyObject = 0n, valueObject = 0n] = toPython(python, [key, value]);
     const code = python.api.objects.PyObject_SetItem(object, keyObject, valueObject);
     python.release(keyObject);
     python.release(valueObject);
     python.checkInt(code);
-  });
+  } finally {
+    python.leave();
+  }
 }
 
 function deleteItem(handle: Handle, key: bigint): void {
   const { python } = handle;
-  python.locked(() => {
+  python.enter();
+  try {
     const keyObject = python.integer(key);
     const code = python.api.objects.PyObject_DelItem(handle.object, keyObject);
     python.release(keyObject);
     python.checkInt(code);
-  });
+  } finally {
+    python.leave();
+  }
 }
 
 // law python/call: python/native_calls, python/kept_attributes, python/object
@@ -635,6 +687,16 @@ function callByParts(handle: Handle, args: readonly unknown[]): unknown {
   python.enter();
   try {
     return fromPython(python, rawCall(handle, args), importOptionsFor(args, handle.options));
+  } finally {
+    python.leave();
+  }
+}
+
+function callUnconverted(handle: Handle, args: readonly unknown[]): PyObject {
+  const { python } = handle;
+  python.enter();
+  try {
+    return wrap(python, rawCall(handle, args), importOptionsFor(args, handle.options));
   } finally {
     python.leave();
   }

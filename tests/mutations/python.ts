@@ -580,8 +580,12 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/iterateSequence", [
-    ["ahead.isLate || ", "", "A loop misses what another thread has replaced while JavaScript waited."],
-    [" || python.turn !== turn", "", "A loop misses what it has replaced itself."],
+    [
+      "queueMicrotask(python.endTurn);",
+      "",
+      "A loop misses what another thread has replaced while JavaScript waited.",
+    ],
+    [" && python.turn !== turn", " && false", "A loop misses what it has replaced itself."],
     ["    sequence.close();\n", "", "A list is kept until its loop is collected."],
   ]),
   ...law("python/Kinds.of", [
@@ -600,11 +604,11 @@ export const pythonMutations: readonly Mutation[] = [
     ["    if (python.isScalarType(type)) return this.#scalar(type);\n", "", "A NumPy scalar is treated as an array."],
   ]),
   ...law("python/traps", [
-    ["if (Object.hasOwn(membersOf(handle), key)", "if (key in membersOf(handle)", "Every object has a constructor."],
+    ["members.has(key) || ", "", "A member that can be read is reported as missing."],
     ["  defineProperty: () => false,\n", "", "A property is defined outside Python's object, where it cannot be seen."],
     ["  preventExtensions: () => false,\n", "", "An object that is not frozen is reported as frozen."],
     [' || key === "toString") return true;', ") return true;", "A member that can be read is reported as missing."],
-    ["$item(BigInt(key));", "$item(Number(key));", "A large key becomes a different one."],
+    ["[BigInt(key)]);", "[Number(key)]);", "A large key becomes a different one."],
   ]),
   ...law("python/importIfPossible", [
     [

@@ -68,7 +68,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/iterateGenerator", [
-    ["    if (!isOver) closeGenerator(generator);\n", "", "Leaving a loop leaves its generator open."],
+    ["    if (value !== over) closeGenerator(generator);\n", "", "Leaving a loop leaves its generator open."],
   ]),
   ...law("python/iterateAsync", [
     [
