@@ -14,8 +14,8 @@
  *   unpins it: `release_memory` reads the counters, so that Python is called only when there is something to unpin.
  *   Where NumPy is loaded, NumPy makes host arrays from a tensor, described by what `host_specs` keeps.
  * - The type of a result (`kinds`), read from memory (`object_heads`), determines what it becomes: a value (`copy_out`,
- *   and `copied` for JSON), a view of the same memory (`import_array`), or a `PyObject` (`object`), which owns a
- *   reference (`handle`). `sequences` reads many items of a list at a time, also for loops (`iterate`).
+ *   and `copied` for JSON), a view of the same memory (`import_array`), or a `PyObject` (`object`, `python_members`),
+ *   which owns a reference (`handle`). `sequences` reads many items of a list at a time, also for loops (`iterate`).
  *   `arrow_capsules` imports a `PyObject`'s Arrow structs.
  * - `javascript_side` has the functions that Python may call, only on JavaScript's thread, and calls that do not block;
  *   `raised` has exceptions that pass through a function. `iterate_generator`, `with_manager`: loops and `with`.

@@ -29,6 +29,16 @@ import { Kind, notSimple } from "./kinds.ts";
 import { Status } from "./call_programs.ts";
 import { type NativeCalls, Taken } from "./native_calls.ts";
 import { Keywords } from "./keywords.ts";
+import {
+  deleteAttribute,
+  deleteItem,
+  has,
+  hasAttribute,
+  isIndex,
+  nameOf,
+  setAttribute,
+  setItem,
+} from "./python_members.ts";
 import { jsonOf, withObjects } from "./copied.ts";
 import { isPlain } from "./plain.ts";
 import { toPython } from "./to_python.ts";
@@ -178,16 +188,6 @@ function answerToJavaScript(handle: Handle, name: string): unknown {
   return name === "then" ? thenOf(handle) : undefined;
 }
 
-// law python/index: python/values, python/object, python/frame, python/leaks
-/** A name that denotes an item. */
-const index = /^(0|-?[1-9]\d*)$/;
-
-/** Whether a name denotes an item. The first character rules out most names. */
-function isIndex(name: string): boolean {
-  const first = name.charCodeAt(0);
-  return (first === 45 || (first >= 48 && first <= 57)) && index.test(name);
-}
-
 /** The target of a proxy: a function, so that it can be called. A console inspects it. */
 interface Target {
   (...args: unknown[]): unknown;
@@ -262,21 +262,6 @@ function inspectTarget(this: Target): string {
   } catch (error) {
     return `PyObject (${error instanceof Error ? error.message.split("\n")[0] : String(error)})`; // a console must not fail
   }
-}
-
-// law python/nameOf: python/object, python/frame, python/leaks
-/**
- * The name of an attribute to set or delete.
- *
- * @throws {TypeError} for symbols, and for names that begin with $
- */
-function nameOf(key: string | symbol, doing: "set" | "delete"): string {
-  if (typeof key === "symbol") throw new TypeError(`Cannot ${doing} ${String(key)} of a PyObject: expected a name`);
-  if (!key.startsWith("$")) return key;
-  throw new TypeError(
-    `Cannot ${doing} ${key} of a PyObject: names that begin with $ are reserved. If Python has an attribute of this ` +
-      `name, use builtins.${doing === "set" ? "setattr" : "delattr"}`,
-  );
 }
 
 /** The members of objects that are not Python's, each made for an object when it is first read. */
@@ -396,45 +381,6 @@ function show(handle: Handle): string {
   return python.locked(() => python.str(handle.object));
 }
 
-function hasAttribute(handle: Handle, name: string): boolean {
-  const { python } = handle;
-  python.enter();
-  try {
-    return python.api.objects.PyObject_HasAttr(handle.object, python.name(name)) === 1;
-  } finally {
-    python.leave();
-  }
-}
-
-// law python/has: python/object, python/frame, python/leaks
-/** Whether an object has an attribute, a mapping this key, or a sequence this item. */
-function has(handle: Handle, name: string): boolean {
-  const { python } = handle;
-  const { objects, errors } = python.api;
-  python.enter();
-  try {
-    const { object } = handle;
-    if (!isIndex(name) && hasAttribute(handle, name)) return true;
-    if (name === "length" && python.typeHas(object, "__len__")) return true;
-    const isMapping = python.typeHas(object, "keys"); // the same test as dict()
-    if (!isMapping && !isIndex(name)) return false;
-    const key = isIndex(name) ? python.integer(BigInt(name)) : python.text(name);
-    let found: boolean;
-    // __getitem__ of some mappings, such as defaultdict, inserts an item
-    if (isMapping) found = objects.PySequence_Contains(object, key) === 1;
-    else {
-      const item = objects.PyObject_GetItem(object, key);
-      found = item !== 0n;
-      if (found) python.release(item);
-    }
-    errors.PyErr_Clear();
-    python.release(key);
-    return found;
-  } finally {
-    python.leave();
-  }
-}
-
 // law python/attributeValue: python/native_calls, python/kept_attributes, python/object
 /** The value of an attribute. An attribute that is kept and unchanged yields the same object as before. */
 function attributeValue(handle: Handle, name: string): unknown {
@@ -534,45 +480,6 @@ function otherwise(python: Interpreter, object: bigint, name: string): bigint {
   return python.integer(size);
 }
 
-/** Whether a name to set or delete is a key: of a dict that has no attribute of this name. */
-function isKey(python: Interpreter, object: bigint, name: string): boolean {
-  return python.isKeyed(object) && python.api.objects.PyObject_HasAttr(object, python.name(name)) !== 1;
-}
-
-// law python/setAttribute: python/object, python/frame, python/leaks
-function setAttribute(handle: Handle, name: string, value: unknown): void {
-  const { python } = handle;
-  python.enter();
-  try {
-    const { object } = handle;
-    const [made = 0n] = toPython(python, [value]);
-    const { PyObject_SetAttr, PyObject_SetItem } = python.api.objects;
-    const code = isKey(python, object, name)
-      ? PyObject_SetItem(object, python.key(name), made)
-      : PyObject_SetAttr(object, python.name(name), made);
-    python.release(made);
-    python.checkInt(code);
-  } finally {
-    python.leave();
-  }
-}
-
-function deleteAttribute(handle: Handle, name: string): void {
-  const { python } = handle;
-  python.enter();
-  try {
-    const { PyObject_SetAttr, PyObject_DelItem } = python.api.objects;
-    const { object } = handle;
-    python.checkInt(
-      isKey(python, object, name)
-        ? PyObject_DelItem(object, python.key(name))
-        : PyObject_SetAttr(object, python.name(name), 0n),
-    );
-  } finally {
-    python.leave();
-  }
-}
-
 function itemValue(handle: Handle, keys: readonly unknown[]): unknown {
   const { python, options } = handle;
   python.enter();
@@ -592,35 +499,6 @@ function item(handle: Handle, keys: readonly unknown[]): bigint {
   const found = python.api.objects.PyObject_GetItem(object, key);
   python.release(key);
   return python.check(found);
-}
-
-// law python/setItem: python/object, python/frame, python/leaks
-function setItem(handle: Handle, key: unknown, value: unknown): void {
-  const { python } = handle;
-  python.enter();
-  try {
-    const { object } = handle;
-    const [keyObject = 0n, valueObject = 0n] = toPython(python, [key, value]);
-    const code = python.api.objects.PyObject_SetItem(object, keyObject, valueObject);
-    python.release(keyObject);
-    python.release(valueObject);
-    python.checkInt(code);
-  } finally {
-    python.leave();
-  }
-}
-
-function deleteItem(handle: Handle, key: bigint): void {
-  const { python } = handle;
-  python.enter();
-  try {
-    const keyObject = python.integer(key);
-    const code = python.api.objects.PyObject_DelItem(handle.object, keyObject);
-    python.release(keyObject);
-    python.checkInt(code);
-  } finally {
-    python.leave();
-  }
 }
 
 // law python/call: python/native_calls, python/kept_attributes, python/object

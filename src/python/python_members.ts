@@ -1,0 +1,146 @@
+/**
+ * Members of Python objects, attributes and items: whether there is one, and setting and deleting it. `object.ts` reads
+ * them.
+ *
+ * @module
+ */
+import type { Handle } from "./handle.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { toPython } from "./to_python.ts";
+
+// law python/index: python/values, python/object, python/frame, python/leaks
+/** A name that denotes an item. */
+const index = /^(0|-?[1-9]\d*)$/;
+
+/** Whether a name denotes an item. The first character rules out most names. */
+export function isIndex(name: string): boolean {
+  const first = name.charCodeAt(0);
+  return (first === 45 || (first >= 48 && first <= 57)) && index.test(name);
+}
+
+// law python/nameOf: python/object, python/frame, python/leaks
+/**
+ * The name of an attribute to set or delete.
+ *
+ * @throws {TypeError} for symbols, and for names that begin with $
+ */
+export function nameOf(key: string | symbol, doing: "set" | "delete"): string {
+  if (typeof key === "symbol") throw new TypeError(`Cannot ${doing} ${String(key)} of a PyObject: expected a name`);
+  if (!key.startsWith("$")) return key;
+  throw new TypeError(
+    `Cannot ${doing} ${key} of a PyObject: names that begin with $ are reserved. If Python has an attribute of this ` +
+      `name, use builtins.${doing === "set" ? "setattr" : "delattr"}`,
+  );
+}
+
+/** Whether an object has an attribute. */
+export function hasAttribute(handle: Handle, name: string): boolean {
+  const { python } = handle;
+  python.enter();
+  try {
+    return python.api.objects.PyObject_HasAttr(handle.object, python.name(name)) === 1;
+  } finally {
+    python.leave();
+  }
+}
+
+// law python/has: python/object, python/frame, python/leaks
+/** Whether an object has an attribute, a mapping this key, or a sequence this item. */
+export function has(handle: Handle, name: string): boolean {
+  const { python } = handle;
+  const { objects, errors } = python.api;
+  python.enter();
+  try {
+    const { object } = handle;
+    if (!isIndex(name) && hasAttribute(handle, name)) return true;
+    if (name === "length" && python.typeHas(object, "__len__")) return true;
+    const isMapping = python.typeHas(object, "keys"); // the same test as dict()
+    if (!isMapping && !isIndex(name)) return false;
+    const key = isIndex(name) ? python.integer(BigInt(name)) : python.text(name);
+    let found: boolean;
+    // __getitem__ of some mappings, such as defaultdict, inserts an item
+    if (isMapping) found = objects.PySequence_Contains(object, key) === 1;
+    else {
+      const item = objects.PyObject_GetItem(object, key);
+      found = item !== 0n;
+      if (found) python.release(item);
+    }
+    errors.PyErr_Clear();
+    python.release(key);
+    return found;
+  } finally {
+    python.leave();
+  }
+}
+
+/** Whether a name to set or delete is a key: of a dict that has no attribute of this name. */
+function isKey(python: Interpreter, object: bigint, name: string): boolean {
+  return python.isKeyed(object) && python.api.objects.PyObject_HasAttr(object, python.name(name)) !== 1;
+}
+
+// law python/setAttribute: python/object, python/frame, python/leaks
+/** Sets an attribute, or a dict's key that is not an attribute. */
+export function setAttribute(handle: Handle, name: string, value: unknown): void {
+  const { python } = handle;
+  python.enter();
+  try {
+    const { object } = handle;
+    const [made = 0n] = toPython(python, [value]);
+    const { PyObject_SetAttr, PyObject_SetItem } = python.api.objects;
+    const code = isKey(python, object, name)
+      ? PyObject_SetItem(object, python.key(name), made)
+      : PyObject_SetAttr(object, python.name(name), made);
+    python.release(made);
+    python.checkInt(code);
+  } finally {
+    python.leave();
+  }
+}
+
+/** Deletes what {@linkcode setAttribute} sets. */
+export function deleteAttribute(handle: Handle, name: string): void {
+  const { python } = handle;
+  python.enter();
+  try {
+    const { PyObject_SetAttr, PyObject_DelItem } = python.api.objects;
+    const { object } = handle;
+    python.checkInt(
+      isKey(python, object, name)
+        ? PyObject_DelItem(object, python.key(name))
+        : PyObject_SetAttr(object, python.name(name), 0n),
+    );
+  } finally {
+    python.leave();
+  }
+}
+
+// law python/setItem: python/object, python/frame, python/leaks
+/** Sets the item for a key. */
+export function setItem(handle: Handle, key: unknown, value: unknown): void {
+  const { python } = handle;
+  python.enter();
+  try {
+    const { object } = handle;
+    const [keyObject = 0n, valueObject = 0n] = toPython(python, [key, value]);
+    const code = python.api.objects.PyObject_SetItem(object, keyObject, valueObject);
+    python.release(keyObject);
+    python.release(valueObject);
+    python.checkInt(code);
+  } finally {
+    python.leave();
+  }
+}
+
+/** Deletes the item for an index. */
+export function deleteItem(handle: Handle, key: bigint): void {
+  const { python } = handle;
+  python.enter();
+  try {
+    const keyObject = python.integer(key);
+    const code = python.api.objects.PyObject_DelItem(handle.object, keyObject);
+    python.release(keyObject);
+    python.checkInt(code);
+  } finally {
+    python.leave();
+  }
+}
