@@ -129,8 +129,8 @@ function truths(loop: VectorLoop, vectors: readonly Vector[], from: NumberType):
   let masks = vectors.map(isNumber);
   let bits = from.bits;
   if (from.isComplex) {
-    masks = masks.map((mask) => eitherPart(loop, mask, from.bits));
-    if (bits === 64) masks = evens(masks, 8);
+    // Both parts, of 32 bits each, are the two halves of a number.
+    masks = (bits === 64 ? evens(masks, 4) : masks).map((mask) => differs(64, mask, zero));
     bits = 64;
   }
   // Narrowing preserves 0 and -1.
@@ -138,11 +138,4 @@ function truths(loop: VectorLoop, vectors: readonly Vector[], from: NumberType):
   if (bits >= 32) masks = paired(masks, (one, other) => apply("i16x8.narrow_i32x4_s", one, other));
   if (bits >= 16) masks = paired(masks, (one, other) => apply("i8x16.narrow_i16x8_s", one, other));
   return masks.map((mask) => apply("v128.and", mask, loop.constant(8, 1n)));
-}
-
-/** For each pair of lanes, whether either is set, in 64-bit lanes. */
-function eitherPart(loop: VectorLoop, mask: Vector, bits: number): Vector {
-  if (bits === 32) return differs(64, mask, loop.constant(64, 0n));
-  const kept = loop.keep(mask);
-  return apply("v128.or", kept, upperHalf(kept));
 }

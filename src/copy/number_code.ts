@@ -176,8 +176,9 @@ function longWholes(loop: VectorLoop, doubles: Vector, kind: "int" | "uint"): Ve
 // law copy/isSmallWhole: copy/conversion_loop
 /** Whether {@linkcode smallWhole} can convert doubles to 64-bit integers. */
 export function isSmallWhole(loop: VectorLoop, double: Vector, { kind }: Lanes): Vector {
-  const isSmall = apply("f64x2.lt", apply("f64x2.abs", double), loop.double(2 ** 51));
-  return kind === "int" ? isSmall : apply("v128.and", isSmall, apply("f64x2.ge", double, loop.double(0)));
+  const kept = loop.keep(double);
+  const isSmall = apply("f64x2.lt", apply("f64x2.abs", kept), loop.double(2 ** 51));
+  return kind === "int" ? isSmall : apply("v128.and", isSmall, apply("f64x2.ge", kept, loop.double(0)));
 }
 
 // law copy/smallWhole: copy/conversion_loop

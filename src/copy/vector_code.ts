@@ -32,9 +32,9 @@ export class VectorLoop {
   #locals = 0;
   #used = 0;
 
-  /** The vector `offset` bytes after this iteration's input address. */
+  /** The vector `offset` bytes after this iteration's input address. It is read where it is used. */
   load(offset: number): Vector {
-    return this.keep([["local.get", INPUT], ["v128.load", offset]]);
+    return [["local.get", INPUT], ["v128.load", offset]];
   }
 
   /** Writes a vector `offset` bytes after this iteration's output address. */

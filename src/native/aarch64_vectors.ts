@@ -86,6 +86,7 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i32x4.eq": binary(0x6ea08c00),
   "i32x4.ne": differs(0x6ea08c00),
   "i32x4.gt_s": binary(0x4ea03400),
+  "i32x4.min_s": binary(0x4ea06c00),
   "i32x4.extend_low_i16x8_s": unary(0x0f10a400),
   "i32x4.extend_high_i16x8_s": unary(0x4f10a400),
   "i32x4.extend_low_i16x8_u": unary(0x2f10a400),
@@ -93,6 +94,9 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i32x4.shl": shift(0x4f005400, 32, 1),
   "i32x4.shr_u": shift(0x6f000400, 32, -1),
   "i32x4.trunc_sat_f32x4_s": unary(0x4ea1b800), // fcvtzs
+  "i32x4.trunc_sat_f32x4_u": unary(0x6ea1b800), // fcvtzu
+  "i32x4.trunc_sat_f64x2_s_zero": unary(0x4ee1b800, 0x0ea14800), // fcvtzs, sqxtn
+  "i32x4.trunc_sat_f64x2_u_zero": unary(0x6ee1b800, 0x2ea14800), // fcvtzu, uqxtn
   "i64x2.extend_low_i32x4_s": unary(0x0f20a400),
   "i64x2.extend_high_i32x4_s": unary(0x4f20a400),
   "i64x2.extend_low_i32x4_u": unary(0x2f20a400),
@@ -104,6 +108,7 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i64x2.eq": binary(0x6ee08c00),
   "i64x2.ne": differs(0x6ee08c00),
   "f32x4.ne": differs(0x4e20e400), // fcmeq
+  "f32x4.add": binary(0x4e20d400),
   "f32x4.sub": binary(0x4ea0d400),
   "f32x4.convert_i32x4_s": unary(0x4e21d800), // scvtf
   "f32x4.convert_i32x4_u": unary(0x6e21d800), // ucvtf
@@ -111,6 +116,7 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "f64x2.eq": binary(0x4e60e400),
   "f64x2.ne": differs(0x4e60e400),
   "f64x2.lt": (into, one, other) => [with3(0x6ee0e400, into, other, one)], // fcmgt
+  "f64x2.gt": binary(0x6ee0e400),
   "f64x2.ge": binary(0x6e60e400),
   "f64x2.abs": unary(0x4ee0f800),
   "f64x2.floor": unary(0x4e619800), // frintm
@@ -124,6 +130,7 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
     ...copied(into, spare),
   ],
   "f64x2.convert_low_i32x4_s": unary(0x0f20a400, 0x4e61d800), // sxtl, scvtf
+  "f64x2.convert_low_i32x4_u": unary(0x2f20a400, 0x6e61d800), // uxtl, ucvtf
   "f64x2.promote_low_f32x4": unary(0x0e617800), // fcvtl
 };
 

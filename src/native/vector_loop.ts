@@ -34,18 +34,16 @@ const constantsAt = 32;
  * @returns null if there is no machine code for the loop's operations
  */
 export function vectorLoopProgram(loop: VectorLoopCode): readonly Operation[] | null {
-  const operations = inRegisters(loop);
-  if (operations === null) return null;
-  const constants = [...loop.constants.keys()].map((_, i): Operation => {
-    return ["vector", ["readVector", i, "constants", constantsAt + 16 * i]];
-  });
+  const code = inRegisters(loop);
+  if (code === null) return null;
   return [
     ["get", "third", "first", 0],
     ["get", "second", "first", 8],
     ["get", "left", "first", turnsAt],
-    ...constants,
+    ["point", "first", "first", constantsAt],
+    ...code.before.map((operation): Operation => ["vector", operation]),
     ["label", "turn"],
-    ...operations.flatMap(operationsOf),
+    ...code.turn.flatMap(operationsOf),
     ["point", "second", "second", loop.inputBytes],
     ["point", "third", "third", loop.outputBytes],
     ["lower", "left"],

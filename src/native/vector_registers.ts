@@ -46,6 +46,7 @@ export const computations = {
   "i32x4.eq": 2,
   "i32x4.ne": 2,
   "i32x4.gt_s": 2,
+  "i32x4.min_s": 2,
   "i32x4.extend_low_i16x8_s": 1,
   "i32x4.extend_high_i16x8_s": 1,
   "i32x4.extend_low_i16x8_u": 1,
@@ -53,6 +54,9 @@ export const computations = {
   "i32x4.shl": 1,
   "i32x4.shr_u": 1,
   "i32x4.trunc_sat_f32x4_s": 1,
+  "i32x4.trunc_sat_f32x4_u": 1,
+  "i32x4.trunc_sat_f64x2_s_zero": 1,
+  "i32x4.trunc_sat_f64x2_u_zero": 1,
   "i64x2.extend_low_i32x4_s": 1,
   "i64x2.extend_high_i32x4_s": 1,
   "i64x2.extend_low_i32x4_u": 1,
@@ -64,6 +68,7 @@ export const computations = {
   "i64x2.eq": 2,
   "i64x2.ne": 2,
   "f32x4.ne": 2,
+  "f32x4.add": 2,
   "f32x4.sub": 2,
   "f32x4.convert_i32x4_s": 1,
   "f32x4.convert_i32x4_u": 1,
@@ -71,6 +76,7 @@ export const computations = {
   "f64x2.eq": 2,
   "f64x2.ne": 2,
   "f64x2.lt": 2,
+  "f64x2.gt": 2,
   "f64x2.ge": 2,
   "f64x2.abs": 1,
   "f64x2.floor": 1,
@@ -80,6 +86,7 @@ export const computations = {
   "f64x2.mul": 2,
   "f64x2.pmax": 2,
   "f64x2.convert_low_i32x4_s": 1,
+  "f64x2.convert_low_i32x4_u": 1,
   "f64x2.promote_low_f32x4": 1,
 } as const;
 
@@ -113,13 +120,38 @@ export type VectorOperation =
 export type TurnOperation = VectorOperation | readonly ["ifAllSet"] | readonly ["otherwise"] | readonly ["end"];
 
 // law native/inRegisters: native/vector_code, copy/native_conversion
+/** Code with its registers: what comes before the first turn, and each turn. */
+export interface TurnInRegisters {
+  readonly before: readonly VectorOperation[];
+  readonly turn: readonly TurnOperation[];
+}
+
 /**
- * Assigns registers to code: constants get the first ones, in order.
+ * Assigns registers to code. Constants, which are in memory one after the other, get the first ones, in order, as long
+ * as enough are left; others are read wherever they are used.
  *
  * @returns null if the code needs an unlisted computation, or more registers
  */
-export function inRegisters({ constants, body }: VectorTurn): readonly TurnOperation[] | null {
-  const registers = new Map([...constants.keys()].map((local, register) => [local, register]));
+export function inRegisters({ constants, body }: VectorTurn): TurnInRegisters | null {
+  const places = new Map([...constants.keys()].map((local, place) => [local, place]));
+  for (let kept = Math.min(places.size, VECTOR_REGISTERS); kept >= 0; kept--) {
+    const turn = assigned(body, places, kept);
+    if (turn !== null) return { before: Array.from({ length: kept }, (_, i) => readConstant(i, i)), turn };
+  }
+  return null;
+}
+
+function readConstant(into: number, place: number): VectorOperation {
+  return ["readVector", into, "constants", 16 * place];
+}
+
+/** Assigns registers to a turn, of which the first `kept` hold constants. @param places of constants, by local */
+function assigned(
+  body: readonly VectorInstruction[],
+  places: ReadonlyMap<number, number>,
+  kept: number,
+): readonly TurnOperation[] | null {
+  const registers = new Map([...places].filter(([, place]) => place < kept));
   const free = Array.from({ length: VECTOR_REGISTERS - registers.size }, (_, i) => registers.size + i);
   const uses = usesOf(body);
   /** By register: how often its contents will still be used. */
@@ -145,10 +177,17 @@ export function inRegisters({ constants, body }: VectorTurn): readonly TurnOpera
   for (const [at, [name, ...values]] of body.entries()) {
     const value = Number(values[0]);
     switch (name) {
-      case "local.get":
+      case "local.get": {
+        const place = places.get(value);
         if (value < 2) sides.push(value === 0 ? "input" : "output");
-        else stack.push(registers.get(value) ?? NaN);
+        else if (place === undefined || place < kept) stack.push(registers.get(value) ?? NaN);
+        else {
+          const into = placed();
+          if (into === null) return null;
+          operations.push(readConstant(into, place));
+        }
         break;
+      }
       case "local.set": {
         const register = taken(stack.pop() ?? NaN);
         if (left[register] !== 0) return null; // in two locals, one of which may outlive the other

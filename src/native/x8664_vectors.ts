@@ -1,7 +1,7 @@
 /**
  * Vectors on x86-64: SSE4.1, which engines also require for WebAssembly vectors.
  *
- * An instruction overwrites its first operand, so it gets a copy; the last register is for computations that take
+ * An instruction overwrites its first operand, so it gets a copy; the last two registers are for computations that take
  * several instructions.
  *
  * @module
@@ -11,7 +11,7 @@ import type { Computation, VectorOperation, VectorSide } from "./vector_register
 /** An opcode of map 0f: its prefix, 66, f2, f3 or none, and its bytes, which begin with 38 or 3a for those maps. */
 type Opcode = readonly [prefix: 0 | 0x66 | 0xf2 | 0xf3, ...code: readonly number[]];
 
-const spare = 15;
+const [second, spare] = [14, 15];
 
 /** An instruction with two vector registers, and perhaps an immediate. */
 function sse([prefix, ...code]: Opcode, register: number, other: number, ...number: readonly number[]): number[] {
@@ -115,6 +115,7 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i32x4.eq": binary(equal[32]),
   "i32x4.ne": differs(32),
   "i32x4.gt_s": binary([0x66, 0x66]),
+  "i32x4.min_s": binary([0x66, 0x38, 0x39]),
   "i32x4.extend_low_i16x8_s": unary([0x66, 0x38, 0x23]),
   "i32x4.extend_high_i16x8_s": upper([0x66, 0x38, 0x23]),
   "i32x4.extend_low_i16x8_u": unary([0x66, 0x38, 0x33]),
@@ -134,6 +135,52 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
     ...shifted(0x72, 4, spare, 31), // psrad
     ...sse(xor, into, spare),
   ],
+  // What exceeds 2^31 is converted by itself and added to 2^31, the least integer, which cvttps2dq makes of the number.
+  "i32x4.trunc_sat_f32x4_u": (into, one) => [
+    ...copied(into, one),
+    ...sse(xor, second, second),
+    ...sse([0, 0x5f], into, second), // maxps: 0 instead of NaN and negative numbers
+    ...sse(equal[8], spare, spare), // all ones
+    ...shifted(0x72, 2, spare, 1),
+    ...sse([0, 0x5b], spare, spare), // cvtdq2ps: 2^31, rounded
+    ...copied(second, into),
+    ...sse([0, 0x5c], second, spare), // subps
+    ...sse([0, 0xc2], spare, second, 2), // cmpleps: whether too much for an integer
+    ...sse([0xf3, 0x5b], second, second), // cvttps2dq
+    ...sse(xor, second, spare), // too much, the least integer, becomes the largest
+    ...sse(xor, spare, spare),
+    ...sse([0x66, 0x38, 0x3d], second, spare), // pmaxsd: 0 if the number is less than 2^31
+    ...sse([0xf3, 0x5b], into, into),
+    ...sse([0x66, 0xfe], into, second), // paddd
+  ],
+  // cvttpd2dq converts too large numbers to the least integer: the lesser of the number and the largest integer is
+  // converted, or of NaN and 0, which is 0.
+  "i32x4.trunc_sat_f64x2_s_zero": (into, one) => [
+    ...copied(into, one),
+    ...copied(second, into),
+    ...sse([0x66, 0xc2], second, second, 0), // cmpeqpd: all ones, or 0 for NaN
+    ...sse(equal[8], spare, spare), // all ones
+    ...shifted(0x72, 2, spare, 1),
+    ...sse([0xf3, 0xe6], spare, spare), // cvtdq2pd: the largest integer
+    ...sse(and, spare, second),
+    ...sse([0x66, 0x5d], into, spare), // minpd returns its second operand if one is NaN
+    ...sse([0x66, 0xe6], into, into), // cvttpd2dq
+  ],
+  // The number is subtracted from the largest integer, so that one that is too large becomes the least one, as it must;
+  // that integer without the sign, inverted bit by bit, is the result.
+  "i32x4.trunc_sat_f64x2_u_zero": (into, one) => [
+    ...copied(into, one),
+    ...sse(xor, spare, spare),
+    ...sse([0x66, 0x5f], into, spare), // maxpd: 0 instead of NaN and negative numbers
+    ...sse([0x66, 0x3a, 0x09], into, into, 11), // roundpd, towards 0
+    ...sse(equal[8], second, second), // all ones
+    ...shifted(0x72, 2, second, 1),
+    ...sse([0xf3, 0x7e], second, second), // movq: 0 in the upper half
+    ...sse([0xf3, 0xe6], spare, second), // cvtdq2pd
+    ...sse([0x66, 0x5c], spare, into), // subpd
+    ...sse([0x66, 0xe6], into, spare), // cvttpd2dq
+    ...sse(xor, into, second),
+  ],
   "i64x2.extend_low_i32x4_s": unary([0x66, 0x38, 0x25]),
   "i64x2.extend_high_i32x4_s": upper([0x66, 0x38, 0x25]),
   "i64x2.extend_low_i32x4_u": unary([0x66, 0x38, 0x35]),
@@ -145,6 +192,7 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "i64x2.eq": binary(equal[64]),
   "i64x2.ne": differs(64),
   "f32x4.ne": binary([0, 0xc2], 4), // cmpneqps
+  "f32x4.add": binary([0, 0x58]),
   "f32x4.sub": binary([0, 0x5c]),
   "f32x4.convert_i32x4_s": unary([0, 0x5b]),
   // As 16-bit halves, which are exact, so that only their sum is rounded. The upper half, whose top bit would be taken
@@ -165,6 +213,7 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "f64x2.eq": binary([0x66, 0xc2], 0), // cmpeqpd
   "f64x2.ne": binary([0x66, 0xc2], 4),
   "f64x2.lt": binary([0x66, 0xc2], 1),
+  "f64x2.gt": turned(binary([0x66, 0xc2], 1)),
   "f64x2.ge": turned(binary([0x66, 0xc2], 2)), // cmplepd
   "f64x2.abs": (into, one) => [
     ...copied(into, one),
@@ -179,6 +228,19 @@ const encoders: { readonly [Name in Computation]: Encoder } = {
   "f64x2.mul": binary([0x66, 0x59]),
   "f64x2.pmax": turned(binary([0x66, 0x5f])), // maxpd returns its second operand unless it is less
   "f64x2.convert_low_i32x4_s": unary([0xf3, 0xe6]),
+  // The number without its lowest bit is halved and added twice, because its top bit would be taken for a sign. All of
+  // it is exact.
+  "f64x2.convert_low_i32x4_u": (into, one) => [
+    ...copied(spare, one),
+    ...shifted(0x72, 6, spare, 31),
+    ...shifted(0x72, 2, spare, 31),
+    ...copied(into, one),
+    ...shifted(0x72, 2, into, 1),
+    ...sse([0xf3, 0xe6], into, into), // cvtdq2pd
+    ...sse([0x66, 0x58], into, into), // addpd
+    ...sse([0xf3, 0xe6], spare, spare),
+    ...sse([0x66, 0x58], into, spare),
+  ],
   "f64x2.promote_low_f32x4": unary([0, 0x5a]),
 };
 

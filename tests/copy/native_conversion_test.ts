@@ -37,9 +37,6 @@ const conversions = pairsOfTypes.flatMap(({ from, to }): Conversion[] => {
   return conversion === null ? [] : [conversion];
 });
 
-/** Conversions that have machine code. */
-const translated = conversions.filter((conversion) => vectorLoopProgram(vectorLoopOf(conversion)) !== null);
-
 function conversionBetween(from: string, to: string): Conversion {
   const conversion = conversionOf(DType.from(from), DType.from(to));
   if (conversion === null) throw new Error(`${from} to ${to} converts nothing`);
@@ -68,15 +65,9 @@ function shownAll({ name }: NumberType, bytes: Uint8Array): string[] {
   return Array.from({ length: bytes.length / dtype.itemsize }, (_, i) => shown(dtype.read(view, i * dtype.itemsize)));
 }
 
-test("of the pairs that programs convert most, most have machine code", () => {
-  const names = translated.map(({ from, to }) => `${from.name} ${to.name}`);
-  const wanted = [
-    ["float64 float32", "float32 float64", "int32 float64", "int32 float32", "uint8 float32", "float32 int32"],
-    ["float32 uint8", "int64 float64", "int64 int32", "int32 int64", "bfloat16 float32", "float32 bfloat16"],
-    ["bool uint8", "float32 bool", "float32 complex64", "complex128 float64", "complex64 complex128"],
-    ["float64 int64", "int32 bfloat16", "uint32 bfloat16"],
-  ].flat();
-  assertEquals(wanted.filter((name) => !names.includes(name)), []);
+test("every pair has machine code", () => {
+  const missing = conversions.filter((conversion) => vectorLoopProgram(vectorLoopOf(conversion)) === null);
+  assertEquals(missing.map(({ from, to }) => `${from.name} ${to.name}`), []);
 });
 
 for (const arch of ["x86_64", "aarch64"] as const) {
@@ -87,7 +78,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
         fc.property(fc.nat(2 ** 20), fc.nat(15), (seed, shift) => {
           // More of this one, because its code branches.
           const whole = Array.from({ length: 16 }, () => conversionBetween("float64", "int64"));
-          const cases = [...translated, ...whole].map((conversion, i) => {
+          const cases = [...conversions, ...whole].map((conversion, i) => {
             const loop = vectorLoopOf(conversion);
             const { from } = conversion;
             const turns = 1 + (seed + i) % 3;
@@ -140,7 +131,7 @@ test(
   () => {
     const memory = new GuardedMemory();
     const ends = fc.record({
-      conversion: fc.constantFrom(...translated),
+      conversion: fc.constantFrom(...conversions),
       count: fc.oneof(fc.integer({ min: TURN, max: 4 * TURN }), fc.integer({ min: TURN, max: 3000 })),
       threads: fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 4 })),
       shift: fc.nat(70),
@@ -206,18 +197,10 @@ test("a conversion that reads and writes 128 MiB is made by as many threads as a
   }
 });
 
-test("conversions without machine code, or of memory without a stable address, are left to other code", () => {
+test("conversions of memory without a stable address are left to other code", () => {
   const layout = (itemsize: number) => StridedLayout.dense([100], itemsize);
-  const convert = (conversion: Conversion, bytes: Uint8Array<ArrayBuffer>) =>
-    convertInPlace(
-      stageOf(conversion),
-      { bytes: new Uint8Array(100 * bytesOf(conversion.from)), offset: 0, layout: layout(bytesOf(conversion.from)) },
-      { bytes, offset: 0, layout: layout(bytesOf(conversion.to)) },
-    );
+  const source = { bytes: new Uint8Array(100), offset: 0, layout: layout(1) };
   const movable = new Uint8Array(new ArrayBuffer(400, { maxByteLength: 800 }));
-  assertEquals(convert(conversionBetween("uint8", "float32"), movable), false);
-  for (const conversion of conversions) {
-    if (translated.includes(conversion)) continue;
-    assertEquals(convert(conversion, new Uint8Array(100 * bytesOf(conversion.to))), false);
-  }
+  const destination = { bytes: movable, offset: 0, layout: layout(4) };
+  assertEquals(convertInPlace(stageOf(conversionBetween("uint8", "float32")), source, destination), false);
 });

@@ -211,8 +211,8 @@ export const copyMutations: readonly Mutation[] = [
       "A negative zero counts as true.",
     ],
     [
-      "masks.map((mask) => eitherPart(loop, mask, from.bits))",
-      "masks",
+      ".map((mask) => differs(64, mask, zero));",
+      ";",
       "The truth of a complex number depends only on its real part.",
     ],
   ]),
@@ -262,9 +262,9 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/isSmallWhole", [
     ["loop.double(2 ** 51)", "loop.double(2 ** 53)", "Doubles become integers that lack some of their bits."],
-    ['apply("f64x2.abs", double)', "double", "Large negative doubles become wrong integers."],
+    ['apply("f64x2.abs", kept)', "double", "Large negative doubles become wrong integers."],
     [
-      'apply("v128.and", isSmall, apply("f64x2.ge", double, loop.double(0)))',
+      'apply("v128.and", isSmall, apply("f64x2.ge", kept, loop.double(0)))',
       "isSmall",
       "Small negative doubles become large unsigned integers.",
     ],

@@ -182,6 +182,8 @@ export const nativeMutations: readonly Mutation[] = [
     ],
     ["Object.hasOwn(computations, computation)", "true", "Code that cannot be encoded is assembled."],
     ["VECTOR_REGISTERS - registers.size", "VECTOR_REGISTERS", "Vectors are put into registers that do not exist."],
+    ['"constants", 16 * place]', '"constants", 0]', "All constants equal the first one."],
+    ["place === undefined || place < kept", "true", "Code with too many constants for registers is not compiled."],
     [
       '"upper half") taken(stack.pop() ?? NaN);',
       '"upper half") stack.pop();',
@@ -207,7 +209,52 @@ export const nativeMutations: readonly Mutation[] = [
     ],
     ["    ...sse(xor, into, spare),\n  ];", "  ];", "On x86-64 a test for inequality is inverted."],
     ["evens(0x72, 4, 16,", "evens(0x72, 2, 16,", "On x86-64 integers saturate instead of losing their upper bits."],
-    ["    ...shifted(0x72, 2, into, 1),\n", "", "On x86-64 large positive integers become negative floats."],
+    [
+      "    ...shifted(0x72, 2, into, 1),\n    ...sse([0, 0x5b]",
+      "    ...sse([0, 0x5b]",
+      "On x86-64 large positive integers become negative floats.",
+    ],
+    [
+      "    ...shifted(0x72, 2, into, 1),\n    ...sse([0xf3, 0xe6]",
+      "    ...sse([0xf3, 0xe6]",
+      "On x86-64 large positive integers become negative doubles.",
+    ],
+    [
+      "    ...sse([0, 0x5f], into, second), // maxps: 0 instead of NaN and negative numbers\n",
+      "",
+      "On x86-64 NaN and negative floats become positive integers.",
+    ],
+    [
+      "    ...sse([0x66, 0x38, 0x3d], second, spare), // pmaxsd: 0 if the number is less than 2^31\n",
+      "",
+      "On x86-64 floats become negative unsigned integers.",
+    ],
+    [
+      "    ...sse(xor, second, spare), // too much, the least integer, becomes the largest\n",
+      "",
+      "On x86-64 too large floats become 0 instead of the largest unsigned integer.",
+    ],
+    ["    ...sse(and, spare, second),\n", "", "On x86-64 NaN becomes the largest integer instead of 0."],
+    [
+      "    ...sse([0x66, 0x5d], into, spare), // minpd returns its second operand if one is NaN\n",
+      "",
+      "On x86-64 too large doubles become the least integer.",
+    ],
+    [
+      "    ...sse([0x66, 0x5f], into, spare), // maxpd: 0 instead of NaN and negative numbers\n",
+      "",
+      "On x86-64 NaN and negative doubles become positive integers.",
+    ],
+    [
+      "    ...sse([0x66, 0x3a, 0x09], into, into, 11), // roundpd, towards 0\n",
+      "",
+      "On x86-64 doubles are rounded up to unsigned integers.",
+    ],
+    [
+      "    ...sse([0xf3, 0x7e], second, second), // movq: 0 in the upper half\n",
+      "",
+      "On x86-64 the unused upper half of unsigned integers is not 0.",
+    ],
     ["[...sse([0x66, 0x70], into, one, 0xee), ", "[...copied(into, one), ", "On x86-64 elements are converted twice."],
     ["...sse([0x66, 0x38, 0x17], spare, spare)", "", "On x86-64 there is no test whether all lanes are set."],
     [
@@ -233,7 +280,7 @@ export const nativeMutations: readonly Mutation[] = [
     ["    turns[0] = count;\n", "", "Only one iteration is made."],
   ]),
   ...law("native/vectorLoopProgram", [
-    ["constantsAt + 16 * i", "constantsAt", "All constants equal the first one."],
+    ['    ["point", "first", "first", constantsAt],\n', "", "Addresses of a job are taken for its constants."],
     [
       '["point", "third", "third", loop.outputBytes]',
       '["point", "third", "third", loop.inputBytes]',

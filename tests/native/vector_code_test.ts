@@ -84,9 +84,14 @@ const edges = [
   65535.5,
   2 ** 31,
   2 ** 31 - 128,
+  2 ** 31 - 0.5,
+  2 ** 31 + 1.5,
   -(2 ** 31),
   -(2 ** 31) - 256,
+  3e9,
   2 ** 32,
+  2 ** 32 - 256,
+  2 ** 32 - 0.5,
   1e30,
 ];
 const special = [...edges, ...edges.map((value) => -value), NaN, Infinity, -Infinity, 1e-42, 1e300, 1 + 2 ** -24];
@@ -199,19 +204,44 @@ for (const arch of ["x86_64", "aarch64"] as const) {
   );
 }
 
+test("constants are kept in registers as long as enough are left, and else are read where they are used", () => {
+  const body: VectorInstruction[] = [["local.get", 1], ["local.get", 0], ["v128.load", 0], ["v128.store", 0]];
+  const constants = (count: number) => new Map(Array.from({ length: count }, (_, i) => [2 + i, 0n]));
+  const before = (count: number) => Array.from({ length: count }, (_, i) => ["readVector", i, "constants", 16 * i]);
+  for (const count of [0, 1, VECTOR_REGISTERS - 1, VECTOR_REGISTERS, VECTOR_REGISTERS + 1, 20]) {
+    const kept = Math.min(count, VECTOR_REGISTERS - 1);
+    assertEquals(inRegisters({ constants: constants(count), body }) as unknown, {
+      before: before(kept),
+      turn: [["readVector", kept, "input", 0], ["writeVector", kept, "output", 0]],
+    });
+  }
+  const added: VectorInstruction[] = [["local.get", 16], ["i32x4.add"]];
+  // Of 15 constants 12 leave registers for a vector and the last constant, which is read anew for each use.
+  const sums = [...body.slice(0, 3), ...added, ...added, ...body.slice(3)];
+  assertEquals(inRegisters({ constants: constants(15), body: sums }) as unknown, {
+    before: before(12),
+    turn: [
+      ["readVector", 12, "input", 0],
+      ["readVector", 13, "constants", 16 * 14],
+      ["compute", "i32x4.add", 12, [12, 13], 0],
+      ["readVector", 13, "constants", 16 * 14],
+      ["compute", "i32x4.add", 12, [12, 13], 0],
+      ["writeVector", 12, "output", 0],
+    ],
+  });
+});
+
 test("code with unsupported instructions is not translated, nor code that needs too many registers", () => {
   const body: VectorInstruction[] = [["local.get", 1], ["local.get", 0], ["v128.load", 0], ["v128.store", 0]];
-  assertEquals(inRegisters({ constants: new Map(), body }), [["readVector", 0, "input", 0], [
-    "writeVector",
-    0,
-    "output",
-    0,
-  ]]);
-  const constants = (count: number) => new Map(Array.from({ length: count }, (_, i) => [2 + i, 0n]));
-  assertEquals(inRegisters({ constants: constants(VECTOR_REGISTERS - 1), body })?.length, 2);
-  assertEquals(inRegisters({ constants: constants(VECTOR_REGISTERS), body }), null);
+  const turnOf = (code: VectorInstruction[]) => inRegisters({ constants: new Map(), body: code })?.turn;
+  const pushed = (count: number) => [
+    ...Array.from({ length: count }, (_, i): VectorInstruction[] => [["local.get", 0], ["v128.load", 16 * i]]).flat(),
+    ...Array.from({ length: count - 1 }, (): VectorInstruction => ["i32x4.add"]),
+  ];
+  assertEquals(turnOf(pushed(VECTOR_REGISTERS))?.length, 2 * VECTOR_REGISTERS - 1);
+  assertEquals(turnOf(pushed(VECTOR_REGISTERS + 1)), undefined);
   for (const name of ["f64x2.sqrt", "toString"]) {
-    assertEquals(inRegisters({ constants: new Map(), body: [...body.slice(0, 3), [name], ...body.slice(3)] }), null);
+    assertEquals(turnOf([...body.slice(0, 3), [name], ...body.slice(3)]), undefined);
   }
   // Registers are reused any number of times.
   const loaded: VectorInstruction[] = [["local.get", 0], ["v128.load", 0], ["local.set", 5]];
@@ -222,19 +252,19 @@ test("code with unsupported instructions is not translated, nor code that needs 
     ["local.set", 5],
   ];
   const chain = [...loaded, ...Array.from({ length: 20 }, () => turned).flat()];
-  assertEquals(inRegisters({ constants: new Map(), body: chain })?.length, 21);
+  assertEquals(turnOf(chain)?.length, 21);
   const renamed: VectorInstruction[] = [["local.get", 5], ["local.set", 6], ["local.get", 1], ["local.get", 5]];
-  assertEquals(inRegisters({ constants: new Map(), body: [...loaded, ...renamed, ["v128.store", 0]] }), null);
+  assertEquals(turnOf([...loaded, ...renamed, ["v128.store", 0]]), undefined);
   const either: VectorInstruction[] = [
     ...[...body.slice(1, 3), ["i64x2.all_true"], ["if"]] as const,
     ...[...body, ["else"], ...body, ["end"]] as const,
   ];
-  assertEquals(inRegisters({ constants: new Map(), body: either })?.map(([kind]) => kind), [
+  assertEquals(turnOf(either)?.map(([kind]) => kind), [
     ...["readVector", "anyZero", "ifAllSet", "readVector", "writeVector"],
     ...["otherwise", "readVector", "writeVector", "end"],
   ]);
-  assertEquals(inRegisters({ constants: new Map(), body: [...either, ...either] }), null);
+  assertEquals(turnOf([...either, ...either]), undefined);
   const reversed = Array.from({ length: 16 }, (_, i) => 15 - i);
   const shuffle: VectorInstruction[] = [["local.get", 0], ["v128.load", 0], ["i8x16.shuffle", ...reversed]];
-  assertEquals(inRegisters({ constants: new Map(), body: [...body.slice(0, 3), ...shuffle] }), null);
+  assertEquals(turnOf([...body.slice(0, 3), ...shuffle]), undefined);
 });
