@@ -1,16 +1,17 @@
 /**
  * Carries out conversion plans box by box: each is gathered into WebAssembly memory, converted, and scattered to its
- * destination.
+ * destination. Machine code reads and writes a side of a box where it is, if the elements are contiguous there.
  *
  * @module
  */
 import { StridedLayout } from "../layout/mod.ts";
-import { type MoveAxis, type PreparedMove, runMove } from "../native/mod.ts";
+import { type MoveAxis, type NativeLoop, type PreparedMove, runMove } from "../native/mod.ts";
 import { type ConversionPlan, isRun } from "./conversion_plan.ts";
 import type { ConversionStage } from "./conversion_stage.ts";
 import { addressOf, carryOut, checkSpan, type HostPlace, type ReadyPlan } from "./host_move.ts";
 import type { Bytes } from "./host_plan.ts";
 import { prepareRun, prepareStrided } from "./move_strided.ts";
+import { convertAt } from "./native_conversion.ts";
 
 /** A plan with everything needed to carry it out repeatedly. */
 export interface ReadyConversion {
@@ -40,6 +41,9 @@ interface OnlyMove {
 /** A box of one shape. */
 interface ReadyBox {
   readonly count: number;
+  /** Whether the elements are contiguous. */
+  readonly isFromRun: boolean;
+  readonly isToRun: boolean;
   /** Null if the elements are contiguous, and the runtime copies them best. */
   readonly gather: ReadyPlan | null;
   readonly scatter: ReadyPlan | null;
@@ -60,14 +64,21 @@ export function readyConversion(plan: ConversionPlan, stage: ConversionStage, is
  * Converts all elements.
  *
  * @param first bytes from both places to the first elements
+ * @param loop the conversion in machine code, if any
  * @throws {RangeError} if not all elements are in the memory
  */
-export function convertBoxes(ready: ReadyConversion, from: HostPlace, to: HostPlace, first: Bytes): void {
+export function convertBoxes(
+  ready: ReadyConversion,
+  from: HostPlace,
+  to: HostPlace,
+  first: Bytes,
+  loop: NativeLoop | null,
+): void {
   const { stage, plan } = ready;
   checkSpan(plan.from, from, first.from);
   checkSpan(plan.to, to, first.to);
   if (ready.only !== null && convertOnly(ready.only, ready, from, to, first)) return;
-  const sides = { source: sideOf(from), destination: sideOf(to), memory: memoryOf(stage) };
+  const sides = { source: sideOf(from), destination: sideOf(to), memory: memoryOf(stage), loop };
   const { axes, box } = plan;
   // Along all later axes a box spans the whole extent.
   const last = Math.max(0, axes.findLastIndex(({ extent }, axis) => (box[axis] ?? 1) < extent));
@@ -99,6 +110,7 @@ interface Sides {
   readonly source: Side;
   readonly destination: Side;
   readonly memory: Side;
+  readonly loop: NativeLoop | null;
 }
 
 function sideOf(place: HostPlace): Side {
@@ -141,13 +153,16 @@ function convertOnly(
 /** Converts boxes at equal steps. */
 function convertRow(
   stage: ConversionStage,
-  { count, gather, scatter }: ReadyBox,
-  { source, destination, memory }: Sides,
+  box: ReadyBox,
+  sides: Sides,
   fromAt: number,
   toAt: number,
   steps: { readonly from: number; readonly to: number },
   boxes: number,
 ): void {
+  if (convertRuns(stage, box, sides, fromAt, toAt, steps, boxes)) return;
+  const { count, gather, scatter } = box;
+  const { source, destination, memory } = sides;
   const [take, give] = [onlyMove(gather), onlyMove(scatter)];
   if (take !== null && give !== null && source.start !== 0 && destination.start !== 0 && memory.start !== 0) {
     // Gather and scatter take one machine code call each: any further overhead per box would be measurable.
@@ -175,6 +190,37 @@ function convertRow(
   }
 }
 
+// law copy/convertRuns: copy/host_conversion
+/**
+ * Converts boxes at equal steps, contiguous at least on one side, by machine code that reads or writes that side.
+ *
+ * @returns false if it cannot: then nothing was done
+ */
+function convertRuns(
+  stage: ConversionStage,
+  { count, isFromRun, isToRun, gather, scatter }: ReadyBox,
+  { source, destination, memory, loop }: Sides,
+  fromAt: number,
+  toAt: number,
+  steps: { readonly from: number; readonly to: number },
+  boxes: number,
+): boolean {
+  if (loop === null || count < stage.turn || !(isFromRun || isToRun)) return false;
+  if (source.start === 0 || destination.start === 0 || memory.start === 0) return false;
+  const take = isFromRun ? null : onlyMove(gather);
+  const give = isToRun ? null : onlyMove(scatter);
+  if ((take === null && !isFromRun) || (give === null && !isToRun)) return false;
+  for (let i = 0; i < boxes; i++) {
+    const from = source.start + fromAt + i * steps.from;
+    const to = destination.start + toAt + i * steps.to;
+    const results = memory.start + stage.outputAt;
+    if (take !== null) runMove(take.prepared, memory.start + take.toOffset, from + take.fromOffset);
+    convertAt(stage, loop, count, isToRun ? to : results, isFromRun ? from : memory.start, 1);
+    if (give !== null) runMove(give.prepared, to + give.toOffset, results + give.fromOffset);
+  }
+  return true;
+}
+
 /** The single machine code move of a plan; null if there are several, or loops make them. */
 function onlyMove(ready: ReadyPlan | null): OnlyMove | null {
   const [move, another] = ready?.moves ?? [];
@@ -199,6 +245,8 @@ function boxFor({ boxes, plan: { axes, box }, stage, isFar }: Omit<ReadyConversi
   const isToRun = isRun(axes, shape, "to", toBytes);
   const made = {
     count,
+    isFromRun,
+    isToRun,
     gather: isFromRun
       ? prepareRun(count * fromBytes, isFar)
       : prepareStrided(dense(fromBytes), fromSteps, shape, fromBytes),

@@ -3,7 +3,8 @@
  *
  * Contiguous elements are converted in place, if there is machine code for it (`native_conversion.ts`). Others are
  * gathered into WebAssembly memory in boxes, converted there (`conversion_stage.ts`), and scattered to their
- * destination by the mover of strided elements. Contiguous ones are copied with `TypedArray.set` if they fit into one
+ * destination by the mover of strided elements; a side on which a box is contiguous is read or written where it is.
+ * Contiguous ones are copied with `TypedArray.set` if they fit into one
  * box, which needs no plan to be made or looked up.
  *
  * @module
@@ -38,7 +39,8 @@ export function convertHost(
     if (volume <= stage.most) return convertRun(stage, source, destination, volume);
   }
   const ready = readyFor(source.layout, destination.layout, stage);
-  convertBoxes(ready, source, destination, firstOf(source.layout, destination.layout));
+  const loop = natively ? stage.native() : null;
+  convertBoxes(ready, source, destination, firstOf(source.layout, destination.layout), loop);
 }
 
 // law copy/isOneRun: copy/host_conversion

@@ -83,13 +83,16 @@ test("elements are converted box by box, and no other byte is touched, up to a p
       to.bytes.set(pattern(one.destination.size, 5 + shift));
       const before = from.bytes.slice();
       const expected = expectedOf(one, before, to.bytes);
-      for (const isKnown of [true, false]) {
+      const old = to.bytes.slice();
+      for (const [isKnown, natively] of [[true, true], [false, true], [true, false]] as const) {
+        to.bytes.set(old);
         const memoryOf = ({ address }: { readonly address: bigint }, { size }: Placed) =>
           isKnown ? { address: exactAddress(address), size } : undefined;
         convertHost(
           { bytes: from.bytes, ...one.source, memory: memoryOf(from, one.source) },
           { bytes: to.bytes, ...one.destination, memory: memoryOf(to, one.destination) },
           conversionBetween(...one.pair),
+          natively,
         );
         assertEquals(to.bytes, expected);
         assertEquals(from.bytes, before);

@@ -194,6 +194,14 @@ export const copyMutations: readonly Mutation[] = [
     [" && source.start !== 0", "", "Machine code reads memory that may have moved."],
     [" && destination.start !== 0", "", "Machine code writes memory that may have moved."],
   ]),
+  ...law("copy/convertRuns", [
+    ["source.start === 0 || ", "", "Machine code reads memory that may have moved."],
+    ["destination.start === 0 || ", "", "Machine code writes memory that may have moved."],
+    ["count < stage.turn || ", "", "Bytes outside a box of few elements are converted, too."],
+    ["isToRun ? to : results", "to", "A box is written as one run where its elements have gaps."],
+    ["isFromRun ? from : memory.start", "from", "A box is read as one run where its elements have gaps."],
+    [" + i * steps.to;", ";", "All boxes are written to the place of the first one."],
+  ]),
   ...law("copy/boxFor", [
     ["extent % length : length", "length : length", "Elements past the last one are converted, too."],
   ]),
