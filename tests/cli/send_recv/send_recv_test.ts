@@ -251,9 +251,11 @@ testOnce(
   ...needs(python === "" ? getUcxx : null, "the real UCXX runs for comparison, and its report has the same keys"),
   async () => {
     const args = ["-n", "1000", "-x", "2", "--n-iter", "3", "--against", "ucxx", "--runs", "2"];
+    // UCXX's own benchmark fails an assertion now and then where the machine is busy: its server's exit code.
     let compared = await sendRecv(args, { CAUSEWAY_PYTHON: python });
-    // UCXX's own benchmark fails an assertion now and then where the machine is busy.
-    if (compared.stderr.includes(ownFailure)) compared = await sendRecv(args, { CAUSEWAY_PYTHON: python });
+    for (let retries = 4; retries > 0 && compared.stderr.includes(ownFailure); retries--) {
+      compared = await sendRecv(args, { CAUSEWAY_PYTHON: python });
+    }
     const { code, stdout, stderr } = compared;
     assertEquals([code, stderr], [0, ""]);
     assertMatch(stdout, /\nAgainst +\| ucxx, 2 runs of each in turns\nIts latency \(median\) +\| \d+(\.5)? ns\n/);
