@@ -4,8 +4,8 @@
  * Contiguous elements are converted in place, if there is machine code for it (`native_conversion.ts`). Others are
  * gathered into WebAssembly memory in boxes, converted there (`conversion_stage.ts`), and scattered to their
  * destination by the mover of strided elements; a side on which a box is contiguous is read or written where it is.
- * Contiguous ones are copied with `TypedArray.set` if they fit into one
- * box, which needs no plan to be made or looked up.
+ * Without machine code contiguous ones are copied with `TypedArray.set` if they fit into one box, which needs no plan to
+ * be made or looked up.
  *
  * @module
  */

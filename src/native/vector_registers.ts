@@ -119,13 +119,13 @@ export type VectorOperation =
 /** An operation of a turn; from `ifAllSet`, which follows `anyZero`, to `otherwise` it runs if no lane was 0. */
 export type TurnOperation = VectorOperation | readonly ["ifAllSet"] | readonly ["otherwise"] | readonly ["end"];
 
-// law native/inRegisters: native/vector_code, copy/native_conversion
 /** Code with its registers: what comes before the first turn, and each turn. */
 export interface TurnInRegisters {
   readonly before: readonly VectorOperation[];
   readonly turn: readonly TurnOperation[];
 }
 
+// law native/inRegisters: native/vector_code, copy/native_conversion
 /**
  * Assigns registers to code. Constants, which are in memory one after the other, get the first ones, in order, as long
  * as enough are left; others are read wherever they are used.

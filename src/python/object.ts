@@ -269,7 +269,7 @@ const members: ReadonlyMap<string | symbol, (handle: Handle) => (...args: never[
   string | symbol,
   (handle: Handle) => (...args: never[]) => unknown
 >([
-  ["$call", (handle) => (...args: readonly unknown[]) => callUnconverted(handle, args)],
+  ["$call", (handle) => (...args: readonly unknown[]) => callByParts(handle, args, wrap)],
   ["$get", (handle) => (name: string) => attributeUnconverted(handle, name)],
   ["$item", (handle) => (...keys: readonly unknown[]) => itemValue(handle, keys)],
   ["$setItem", (handle) => (key: unknown, value: unknown) => setItem(handle, key, value)],
@@ -507,9 +507,9 @@ function call(handle: Handle, args: readonly unknown[]): unknown {
   const native = python.nativeCalls;
   const inspects = handle.isKnownToInspectFrame;
   const object = handle.held;
-  if (native === null || inspects === null || object === 0n) return callByParts(handle, args);
+  if (native === null || inspects === null || object === 0n) return callByParts(handle, args, fromPython);
   const taken = native.take(args) ? Taken.yes : takeObjects(native, args);
-  if (taken === Taken.no) return callByParts(handle, args);
+  if (taken === Taken.no) return callByParts(handle, args, fromPython);
   const afterwards = handle.takeForCall();
   const status = python.runNatively(
     native,
@@ -560,21 +560,16 @@ function errorOfCall(python: Interpreter, status: Status, native: NativeCalls, a
   return error;
 }
 
-function callByParts(handle: Handle, args: readonly unknown[]): unknown {
+/** Calls an object by CPython's functions, and converts the result. */
+function callByParts<T>(
+  handle: Handle,
+  args: readonly unknown[],
+  convert: (python: Interpreter, object: bigint, options: ImportOptions) => T,
+): T {
   const { python } = handle;
   python.enter();
   try {
-    return fromPython(python, rawCall(handle, args), importOptionsFor(args, handle.options));
-  } finally {
-    python.leave();
-  }
-}
-
-function callUnconverted(handle: Handle, args: readonly unknown[]): PyObject {
-  const { python } = handle;
-  python.enter();
-  try {
-    return wrap(python, rawCall(handle, args), importOptionsFor(args, handle.options));
+    return convert(python, rawCall(handle, args), importOptionsFor(args, handle.options));
   } finally {
     python.leave();
   }
