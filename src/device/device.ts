@@ -171,16 +171,13 @@ export class CudaDevice {
     }
   }
 
-  // law device/CudaDevice.ensureCurrent: device/device
   /**
-   * Makes the primary context current in this thread if none is, and leaves it current: for libraries that use the
-   * current context, such as UCX.
+   * Makes the primary context current in this thread if none is, and leaves it current until it is released: for
+   * libraries that use the current context, such as UCX.
    */
   ensureCurrent(): void {
-    const { cuCtxGetCurrent, cuCtxSetCurrent } = this.driver.context;
-    const handle = this.context;
-    this.#check("cuCtxGetCurrent", cuCtxGetCurrent(this.#out.$address));
-    if (this.#out.value === 0n) this.#check("cuCtxSetCurrent", cuCtxSetCurrent(handle));
+    this.#checkThere();
+    this.#primary.ensureCurrent();
   }
 
   /** The legacy default stream, which waits for every blocking stream of the context and makes it wait. */

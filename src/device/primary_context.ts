@@ -13,6 +13,8 @@ export class PrimaryContext {
   readonly #out;
   readonly #int;
   #handle = 0n;
+  /** Whether {@linkcode PrimaryContext.ensureCurrent} has made it current in this thread. */
+  #madeCurrent = false;
 
   /**
    * @param device the driver's handle: `CUdevice`
@@ -56,9 +58,29 @@ export class PrimaryContext {
     this.#handle = this.#out.value;
   }
 
+  // law device/PrimaryContext.ensureCurrent: device/device
+  /** Makes it current in this thread if no context is, until {@linkcode PrimaryContext.release}. */
+  ensureCurrent(): void {
+    const { handle } = this;
+    const { cuCtxGetCurrent, cuCtxSetCurrent } = this.#driver.context;
+    checkCuda(this.#driver, "cuCtxGetCurrent", cuCtxGetCurrent(this.#out.$address));
+    if (this.#out.value !== 0n) return;
+    checkCuda(this.#driver, "cuCtxSetCurrent", cuCtxSetCurrent(handle));
+    this.#madeCurrent = true;
+  }
+
   // law device/PrimaryContext.release: device/device, memory/memory_programs, device/context
-  /** Releases it if it is retained here: it must not be used afterwards. */
+  /**
+   * Releases it if it is retained here: it must not be used afterwards. What was made current here is current no more:
+   * the driver crashes in some calls while a destroyed context is, among them one that UCX 1.21 makes when it is opened.
+   */
   release(): void {
-    if (this.#handle !== 0n) this.#driver.context.cuDevicePrimaryCtxRelease_v2(this.#device);
+    if (this.#handle === 0n) return;
+    const { cuCtxGetCurrent, cuCtxSetCurrent, cuDevicePrimaryCtxRelease_v2 } = this.#driver.context;
+    if (this.#madeCurrent) {
+      cuCtxGetCurrent(this.#out.$address);
+      if (this.#out.value === this.#handle) cuCtxSetCurrent(0n);
+    }
+    cuDevicePrimaryCtxRelease_v2(this.#device);
   }
 }

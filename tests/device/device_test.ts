@@ -204,6 +204,29 @@ test("a context is made current where none is, and another library's stays", () 
   assertEquals(current(), first.context);
 });
 
+test("what was made current is so until its Cuda is closed, and what another library has made current stays", () => {
+  // UCX 1.21 crashes when it is opened while a destroyed context is current (cuCtxSetFlags, driver 580).
+  const step = fc.constantFrom("ensure 0", "ensure 1", "another's", "none");
+  check(fc.property(fc.array(step), (program) => {
+    const { cuda, current, retain } = simulate(3);
+    const others = retain(2);
+    let expected = { context: 0n, isOurs: false };
+    for (const one of program) {
+      if (one === "another's" || one === "none") {
+        expected = { context: one === "none" ? 0n : others, isOurs: false };
+        assertEquals(cuda.driver.context.cuCtxSetCurrent(expected.context), 0);
+      } else {
+        const device = cuda.device(one === "ensure 0" ? 0 : 1);
+        device.ensureCurrent();
+        if (expected.context === 0n) expected = { context: device.context, isOurs: true };
+      }
+      assertEquals(current(), expected.context);
+    }
+    cuda.close();
+    assertEquals(current(), expected.isOurs ? 0n : expected.context);
+  }));
+});
+
 test("the path to another device's memory has attributes, and there is none to itself or elsewhere", () => {
   using cuda = Cuda.simulate({ devices: 3, canAccessPeer: (device, peer) => device + peer === 1 });
   const [one, two, three] = [cuda.device(0), cuda.device(1), cuda.device(2)];

@@ -71,9 +71,6 @@ export const deviceMutations: readonly Mutation[] = [
       "An invalid priority silently becomes a different one.",
     ],
   ]),
-  ...law("device/CudaDevice.ensureCurrent", [
-    ["if (this.#out.value === 0n) this", "this", "The context that another library has made current is replaced."],
-  ]),
   ...law("device/CudaDevice.isActive", [
     [
       "!this.#references.isDestroyed && ",
@@ -294,11 +291,25 @@ export const deviceMutations: readonly Mutation[] = [
   ...law("device/PrimaryContext.handle", [
     ["if (this.#handle === 0n) this", "this", "The context is retained at every use, but released only once."],
   ]),
+  ...law("device/PrimaryContext.ensureCurrent", [
+    ["    if (this.#out.value !== 0n) return;\n", "", "The context that another library has made current is replaced."],
+    ["    this.#madeCurrent = true;\n", "", "A destroyed context stays current, and UCX crashes when it is opened."],
+  ]),
   ...law("device/PrimaryContext.release", [
     [
-      "if (this.#handle !== 0n) this",
-      "this",
+      "    if (this.#handle === 0n) return;\n",
+      "",
       "A context that was not retained here is released, although another library holds it.",
+    ],
+    [
+      "if (this.#madeCurrent) {",
+      "if (false) {",
+      "A destroyed context stays current, and UCX crashes when it is opened.",
+    ],
+    [
+      "if (this.#out.value === this.#handle) cuCtx",
+      "cuCtx",
+      "The context that another library has made current since is taken from it.",
     ],
   ]),
   ...law("device/DeviceProperties.uuid", [
