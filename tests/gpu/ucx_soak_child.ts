@@ -1,8 +1,8 @@
 /**
  * One of two processes that exchange many messages of random sizes from and to memory of every place of their GPUs, all
  * derived from the same seed: by tag, active ones, arrays, puts and gets. The first starts the second, and sends; the
- * second checks every byte. Prints by how many bytes each has grown since a quarter of the messages: the process, and
- * the GPU's memory in use. Arguments: role, `real` or `simulated`, the GPU of the second, seed, number of messages.
+ * second checks every byte. Prints by how many bytes each has grown from the second quarter of the messages to the last:
+ * the process, and the GPU's memory in use. Arguments: role, `real` or `simulated`, the GPU of the second, seed, number of messages.
  */
 import { assert, assertEquals } from "@std/assert";
 import process from "node:process";
@@ -150,20 +150,26 @@ async function receiveBatch(
   assertEquals(worker.probe(0n, 0n), null, "a message arrived twice");
 }
 
-/** Runs all batches. @returns by how many bytes this process and its GPU's used memory have grown since a quarter */
+/**
+ * Runs all batches. @returns by how many bytes the least that this process and its GPU's memory in use had in the last
+ * quarter exceeds the most that they had in the second: pools grow and shrink by tens of megabytes in between
+ */
 async function all(one: (batch: number) => Promise<void>): Promise<{ resident: number; device: number }> {
-  const sample = async () => {
-    await collectGarbage();
-    device.synchronize();
-    return { resident: process.memoryUsage.rss(), device: -device.memoryInfo().free };
-  };
-  let warm = { resident: NaN, device: NaN };
+  const samples: { resident: number; device: number }[] = [];
   for (let batch = 0; batch < batches; batch++) {
-    if (batch === batches >> 2) warm = await sample();
     await one(batch);
+    if (Math.floor((batch * 16) / batches) >= samples.length) { // after every sixteenth, or every batch
+      await collectGarbage();
+      device.synchronize();
+      samples.push({ resident: process.memoryUsage.rss(), device: -device.memoryInfo().free });
+    }
   }
-  const end = await sample();
-  return { resident: end.resident - warm.resident, device: end.device - warm.device };
+  const [quarter, half] = [samples.length >> 2, samples.length >> 1];
+  const grown = (what: "resident" | "device") => {
+    const [early, late] = [samples.slice(quarter, half), samples.slice(-quarter)];
+    return Math.min(...late.map((one) => one[what])) - Math.max(...early.map((one) => one[what]));
+  };
+  return { resident: grown("resident"), device: grown("device") };
 }
 
 if (role === "first") {
