@@ -7,7 +7,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { isAddress, LibraryNotFoundError, NativeArena, openLibrary, runAll } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import { CudaDevice, type PointerAttributes, PointerQuery } from "../device/mod.ts";
-import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda } from "../driver/mod.ts";
+import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda, observerOf } from "../driver/mod.ts";
 import { CausalityChecker, type CausalityReport } from "../checker/mod.ts";
 import { DeviceMemoryResource } from "../memory/mod.ts";
 import { simulateDriver, simulateOptionNames, type SimulateOptions } from "../sim/mod.ts";
@@ -33,10 +33,11 @@ const deviceOptionNames: OptionNames<DeviceOptions> = { name: true };
 
 const checkedOptionNames: OptionNames<CheckedOptions> = { check: true };
 
-const checkedSimulateOptionNames: OptionNames<SimulateOptions & CheckedOptions> = {
+/** A function, because nothing of the simulator is used before it is needed: the package for Bun loads it then. */
+const checkedSimulateOptionNames = (): OptionNames<SimulateOptions & CheckedOptions> => ({
   ...simulateOptionNames,
   ...checkedOptionNames,
-};
+});
 
 /**
  * CUDA, opened: a driver and its devices.
@@ -110,7 +111,7 @@ export class Cuda {
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */
   static simulate(options: SimulateOptions & CheckedOptions = {}): Cuda {
-    checkOptions(options, checkedSimulateOptionNames);
+    checkOptions(options, checkedSimulateOptionNames());
     const { check, ...machine } = options;
     return new Cuda(checkIfWanted(simulateDriver(machine).driver, check === undefined ? {} : { check }), "simulated");
   }
@@ -197,7 +198,12 @@ export class Cuda {
 
   /** What the checker has reported so far, thrown or not; empty if the driver is not checked. */
   get reports(): readonly CausalityReport[] {
-    return CausalityChecker.of(this.driver)?.reports ?? [];
+    return this.#checker?.reports ?? [];
+  }
+
+  /** The checker of the driver; null, without loading one, if nothing observes the driver. */
+  get #checker(): CausalityChecker | null {
+    return observerOf(this.driver) === null ? null : CausalityChecker.of(this.driver);
   }
 
   // law cuda/Cuda.close: device/device
@@ -209,7 +215,7 @@ export class Cuda {
   close(): void {
     this.#closed = true;
     try {
-      CausalityChecker.of(this.driver)?.close();
+      this.#checker?.close();
     } finally {
       this.#pointers?.close();
       runAll(this.devices.map((device) => () => device.close()));

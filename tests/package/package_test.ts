@@ -4,7 +4,16 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -45,7 +54,8 @@ testOnce("it has what programs import and run, and nothing else", patiently, () 
   const folder = join(installed().project, "node_modules/causeway");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name !== ".bun-tag" && statSync(join(folder, name)).isFile()); // Bun's own marker
-  const other = files.filter((name) => !/^dist\/[^/]+\.js$|^dist\/node\/\w+\.js$|^dist\/types\/.+\.d\.ts$/.test(name));
+  const isKnown = /^dist\/([^/]+\.js|(node|bun)\/\w+\.js|bun\/compiled\/\w+\.js(\.jsc)?|types\/.+\.d\.ts)$/;
+  const other = files.filter((name) => !isKnown.test(name));
   assertEquals(other.sort(), [
     "CHANGELOG.md",
     "LICENSE",
@@ -60,8 +70,12 @@ testOnce("it has what programs import and run, and nothing else", patiently, () 
     .map(({ groups }) => groups?.["file"] ?? "");
   assert(named.length > 3 * subpaths.length);
   assertEquals(named.filter((file) => !files.includes(file)), []);
-  const size = files.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
-  assert(size < 4e6, `${size} bytes`);
+  const compiled = files.filter((name) => name.startsWith("dist/bun/compiled/"));
+  for (const [some, limit] of [[files.filter((name) => !compiled.includes(name)), 4e6], [compiled, 8e6]] as const) {
+    const size = some.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+    assert(size < limit, `${size} bytes`);
+  }
+  assertEquals(compiled.length % 2, 0, "each file of code has its bytecode");
 });
 
 testOnce("its types declare nothing that is marked as internal", patiently, () => {
@@ -102,7 +116,7 @@ testOnce(
       const text = stripVTControlCharacters(stderr);
       assert(text.includes("RangeError: Index 7 is out of range for axis 0 with extent 3"), text);
       assert(/uncaught\.js:3:\d+/.test(text), text);
-      const [, name = "", line = ""] = /dist\/(strided_layout[^:/]*\.js):(\d+):\d+/.exec(text) ?? [];
+      const [, name = "", line = ""] = /dist\/((?:bun\/compiled\/)?room_layout\.js):(\d+):\d+/.exec(text) ?? [];
       const lines = readFileSync(join(installed().project, "node_modules/causeway/dist", name), "utf8").split("\n");
       const thrower = lines[Number(line) - 1] ?? "";
       assert(thrower.includes("RangeError(`Index ${index} is out of range"), `${name}:${line}\n${text}`);
@@ -343,6 +357,66 @@ console.log(JSON.stringify(back.toArray()));
   const alone = join(scratchFolder(), "alone");
   run([findBun(), "build", "--compile", source, `--outfile=${alone}`], installed().project);
   assertEquals(run([alone], scratchFolder(), {}), "[[1,4],[2,5]]\n");
+});
+
+const bundled = `import { Cuda, slice, StridedMemoryView } from "causeway";
+import { CudaDevice } from "causeway/cuda";
+using cuda = Cuda.simulate({ check: true });
+const [device] = cuda.devices;
+using there = StridedMemoryView.arange(6, { dtype: "float32", device });
+using back = there.reshaped([2, 3]).T.sliced(slice(1, 3)).to("host");
+console.log(JSON.stringify(back.toArray()), device instanceof CudaDevice);
+`;
+
+testOnce("a program that Bun bundles, in any of its ways, runs where there is nothing else", patiently, () => {
+  const source = write("bundled.ts", bundled);
+  for (const options of [[], ["--minify", "--production"], ["--format=cjs"], ["--format=cjs", "--bytecode"]]) {
+    const out = scratchFolder();
+    run([findBun(), "build", "--target=bun", ...options, source, `--outdir=${out}`], installed().project);
+    assertEquals(run([findBun(), join(out, "bundled.js")], out, {}), "[[1,4],[2,5]] true\n", options.join(" "));
+  }
+});
+
+/** The package's files that a program has loaded in Bun at two times: before and after it used a simulated GPU. */
+const loading = `import { Cuda, StridedMemoryView } from "causeway";
+import { createRequire } from "node:module";
+const { cache } = createRequire(import.meta.url);
+const loaded = () => Object.keys(cache).flatMap((path) => path.match(/(?<=causeway\\/dist\\/).*/) ?? []);
+StridedMemoryView.zeros([3]);
+const first = loaded();
+Cuda.simulate().close();
+const second = loaded();
+Cuda.simulate({ check: true }).close();
+console.log(JSON.stringify([first, second, loaded()]));
+`;
+
+testOnce("Bun loads compiled code, and a simulator and a checker when they are used", patiently, () => {
+  const [first = [], ...later] = JSON.parse(
+    run([findBun(), write("loading.js", loading)], installed().project),
+  ) as string[][];
+  assertEquals(first.filter((path) => !path.startsWith("bun/")), []);
+  const rooms = (paths: readonly string[]) => paths.filter((path) => path.startsWith("bun/compiled/room_")).sort();
+  const more = later.map((paths) => rooms(paths).filter((path) => !first.includes(path)));
+  assert(rooms(first).includes("bun/compiled/room_view.js"), first.join(" "));
+  const [checker, simulator] = ["checker", "simulator"].map((name) => `bun/compiled/room_${name}.js`);
+  assertEquals(more, [[simulator], [checker, simulator]]);
+});
+
+testOnce("a Bun of another version loads code that it compiles itself, with the same names", patiently, () => {
+  const project = scratchFolder();
+  cpSync(installed().project, project, { recursive: true });
+  const loader = join(project, "node_modules/causeway/dist/bun/load.js");
+  const text = readFileSync(loader, "utf8");
+  const other = text.replace(/(?<=revision !== ")\w+/, "other");
+  assert(other !== text);
+  writeFileSync(loader, other);
+  const names = `const names = ${JSON.stringify(subpaths)};
+    console.log(JSON.stringify(await Promise.all(names.map(async (name) => Object.keys(await import(name)).sort()))));`;
+  for (const [name, program] of Object.entries({ names, loading })) writeFileSync(join(project, `${name}.js`), program);
+  const values = Object.values(publicNames).map((all) => all.filter((name) => !name.startsWith("type ")).sort());
+  assertEquals(JSON.parse(run([findBun(), "names.js"], project)), values);
+  const [loaded] = JSON.parse(run([findBun(), "loading.js"], project)) as string[][];
+  assertEquals([loaded?.includes("mod.js"), loaded?.some((path) => path.includes("compiled"))], [true, false]);
 });
 
 test("build output is not part of the tree", () => {

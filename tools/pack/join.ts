@@ -8,18 +8,19 @@ import { copyFileSync, existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { type OutputChunk, type Plugin, rolldown } from "rolldown";
 import { type Entry, programs, root } from "./entries.ts";
+import { groups } from "./rooms.ts";
 
 /** Names that a file of the package exports, by the file's name without extension. */
 export type Exports = ReadonlyMap<string, readonly string[]>;
 
-/** A source map of the first line alone, a comment: Bun rejects maps of nothing, or without sources, as invalid. */
-const emptyMap = JSON.stringify({
-  version: 3,
-  sources: ["index.js"],
-  sourcesContent: [""],
-  names: [],
-  mappings: "AAAA",
-});
+/**
+ * A comment with a source map of the first line alone: Bun rejects maps of nothing, or without sources, as invalid. With
+ * each uncaught error Bun reports of files that it does not parse that they have no source map. A map of no code silences
+ * that, and leaves all positions as they are, in Deno, too.
+ */
+export const sourceMapOfNothing = `//# sourceMappingURL=data:application/json;base64,${
+  btoa(JSON.stringify({ version: 3, sources: ["index.js"], sourcesContent: [""], names: [], mappings: "AAAA" }))
+}`;
 
 /**
  * Writes the joined files. They are JavaScript as it was written, without types and comments, because stack traces show
@@ -48,11 +49,11 @@ export async function joinSources(
     dir: out,
     format: "esm",
     comments: false,
+    chunkFileNames: "[name].js",
+    codeSplitting: { groups: [...groups] },
     // Bun runs files that start like this as they are. It parses and prints others first: 50 ms, unless cached.
     banner: "// @bun",
-    // With each uncaught error Bun reports that such files have no source map. A map of no code silences that, and
-    // leaves all positions as they are, in Deno, too.
-    footer: `//# sourceMappingURL=data:application/json;base64,${btoa(emptyMap)}`,
+    footer: sourceMapOfNothing,
   });
   await build.close();
   const chunks = output.filter((file): file is OutputChunk => file.type === "chunk");

@@ -1,0 +1,33 @@
+/**
+ * Which rooms share a file of the package. Few files start faster than many, and a subpath loads no room above its own.
+ *
+ * @module
+ */
+
+/** A file that holds whole rooms. */
+interface Group {
+  /** Its name in the package, without the extension. */
+  readonly name: string;
+  readonly test: RegExp;
+  readonly priority: number;
+}
+
+/** The lowest first: it is loaded in Node, too, with the errors. What no pattern matches is where it is needed. */
+const rooms: Readonly<Record<string, RegExp>> = {
+  room_layout: /\/src\/(layout\/|ffi\/errors\.ts$)/,
+  room_memory:
+    /\/(bindings|src\/(ffi|native|unix|driver|device|memory|order|cdata|dlpack))\/|\/checker\/(draw_)?report\.ts$/,
+  room_view: /\/src\/(view|copy|wasm|arrow|files)\//,
+  room_simulator: /\/src\/(sim|ptx)\//,
+  room_checker: /\/src\/checker\//,
+  room_cuda: /\/src\/cuda\//,
+  room_python: /\/src\/python\//,
+  room_ucx: /\/src\/ucx\//,
+  room_vortex: /\/src\/vortex\//,
+};
+
+const last = Object.keys(rooms).length;
+
+/** The files, as rolldown takes them: a module goes where the priority is highest, with all that it imports. */
+export const groups: readonly Group[] = Object.entries(rooms)
+  .map(([name, test], i) => ({ name, test, priority: last - i }));
