@@ -1,12 +1,14 @@
 /**
  * Carries out conversion plans box by box: each is gathered into WebAssembly memory, converted, and scattered to its
- * destination. Machine code reads and writes a side of a box where it is, if the elements are contiguous there.
+ * destination. Machine code reads and writes a side of a box where it is, if the elements are contiguous there; rows
+ * that are contiguous on both sides need no boxes (`conversion_rows.ts`).
  *
  * @module
  */
 import { StridedLayout } from "../layout/mod.ts";
 import { type MoveAxis, type NativeLoop, type PreparedMove, runMove } from "../native/mod.ts";
 import { type ConversionPlan, isRun } from "./conversion_plan.ts";
+import { convertRows, type ReadyRows, readyRows } from "./conversion_rows.ts";
 import type { ConversionStage } from "./conversion_stage.ts";
 import { addressOf, carryOut, checkSpan, type HostPlace, type ReadyPlan } from "./host_move.ts";
 import type { Bytes } from "./host_plan.ts";
@@ -23,6 +25,8 @@ export interface ReadyConversion {
   readonly boxes: Map<number, ReadyBox>;
   /** The only box, if all elements fit into one, and machine code gathers and scatters it in one move each. */
   readonly only: OnlyBox | null;
+  /** The rows that machine code converts where they are, if all elements are in such rows. */
+  readonly rows: ReadyRows | null;
 }
 
 interface OnlyBox {
@@ -51,7 +55,7 @@ interface ReadyBox {
 
 /** Makes a plan ready. */
 export function readyConversion(plan: ConversionPlan, stage: ConversionStage, isFar: boolean): ReadyConversion {
-  const ready = { stage, plan, isFar, boxes: new Map(), only: null };
+  const ready = { stage, plan, isFar, boxes: new Map(), only: null, rows: readyRows(plan, stage) };
   const { axes, box } = plan;
   if (axes.some(({ extent }, axis) => extent !== box[axis])) return ready;
   const { count, ...moves } = boxFor(ready, 0);
@@ -77,6 +81,8 @@ export function convertBoxes(
   const { stage, plan } = ready;
   checkSpan(plan.from, from, first.from);
   checkSpan(plan.to, to, first.to);
+  const firstAt = { from: first.from + plan.fromOffset, to: first.to + plan.toOffset };
+  if (ready.rows !== null && loop !== null && convertRows(ready.rows, loop, from, to, firstAt)) return;
   if (ready.only !== null && convertOnly(ready.only, ready, from, to, first)) return;
   const sides = { source: sideOf(from), destination: sideOf(to), memory: memoryOf(stage), loop };
   const { axes, box } = plan;
@@ -97,7 +103,7 @@ export function convertBoxes(
     for (let i = 0; i < whole; i++) walk(axis + 1, fromAt + i * steps.from, toAt + i * steps.to, ended);
     if (hasRest) walk(axis + 1, rest.fromAt, rest.toAt, rest.ended);
   };
-  walk(0, first.from + plan.fromOffset, first.to + plan.toOffset, 0);
+  walk(0, firstAt.from, firstAt.to, 0);
 }
 
 /** An array's memory, and the address of the array's offset 0; 0 if it has none. */

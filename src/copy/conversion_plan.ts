@@ -13,6 +13,8 @@ export interface ConversionPlan {
   readonly axes: readonly MoveAxis[];
   /** Length of a box along each axis; the last box along an axis may be shorter. */
   readonly box: readonly number[];
+  /** Whether elements of the destination do not overlap, so that they may be written in any order, and repeatedly. */
+  readonly isFree: boolean;
   /** Position of the first box on both sides, in bytes from the first element. */
   readonly toOffset: number;
   readonly fromOffset: number;
@@ -40,6 +42,7 @@ export function planConversion(axes: readonly MoveAxis[], sizes: Bytes, most: nu
   return {
     axes: ordered,
     box,
+    isFree,
     toOffset: startOf(longer, forwards, "to"),
     fromOffset: startOf(longer, forwards, "from"),
     to: spanOf(axes, sizes.to, "to"),

@@ -1,8 +1,8 @@
 /**
  * Copies in host memory that convert the elements, by the rules of `conversion.ts`.
  *
- * Contiguous elements are converted in place, if there is machine code for it (`native_conversion.ts`). Others are
- * gathered into WebAssembly memory in boxes, converted there (`conversion_stage.ts`), and scattered to their
+ * Contiguous elements are converted in place, if there is machine code for it (`native_conversion.ts`), and so are rows
+ * of them (`conversion_rows.ts`). Others are gathered into WebAssembly memory in boxes, converted there (`conversion_stage.ts`), and scattered to their
  * destination by the mover of strided elements; a side on which a box is contiguous is read or written where it is.
  * Without machine code contiguous ones are copied with `TypedArray.set` if they fit into one box, which needs no plan to
  * be made or looked up.
@@ -13,6 +13,7 @@ import type { StridedLayout } from "../layout/mod.ts";
 import type { Conversion } from "./conversion.ts";
 import { convertBoxes, type ReadyConversion, readyConversion } from "./conversion_boxes.ts";
 import { type ConversionPlan, isRun, planConversion } from "./conversion_plan.ts";
+import { readyRows } from "./conversion_rows.ts";
 import { type ConversionStage, stageOf } from "./conversion_stage.ts";
 import { firstOf, type HostArray } from "./host_copy.ts";
 import { checkSpan } from "./host_move.ts";
@@ -102,7 +103,11 @@ export function explainHostConversion(
     const threads = threadsOf(stage, volume);
     return `${what}, by machine code${threads < 2 ? "" : ` on ${threads} threads`}`;
   }
-  const { axes, box } = planFor(source, destination, stage);
+  const plan = planFor(source, destination, stage);
+  const { axes, box } = plan;
+  if (readyRows(plan, stage) !== null && stage.native() !== null) {
+    return `${what}, by machine code, in rows of ${axes.at(-1)?.extent}`;
+  }
   const isWhole = axes.every(({ extent }, axis) => extent === box[axis]);
   return [
     [what, "by vectors"],

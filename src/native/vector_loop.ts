@@ -21,11 +21,26 @@ export interface NativeLoop {
   readonly run: (turns: number, to: number, from: number) => void;
 }
 
-/** Offset of a job's turns, as two halves. */
-const turnsAt = 16;
+/** Rows of equally many turns. */
+export interface Rows {
+  /** At least one. */
+  readonly count: number;
+  /** Bytes from the end of a row to the start of the next one, on each side. */
+  readonly to: number;
+  readonly from: number;
+}
 
-/** Offset of a job's constants: after the output and input addresses and the turns, 8 bytes each, and 8 unused ones. */
-const constantsAt = 32;
+const oneRow: Rows = { count: 1, to: 0, from: 0 };
+
+/**
+ * Offsets in a job, which begins with the addresses of output and input: of the turns of a row, as two halves, of the
+ * rows, and of the bytes between them.
+ */
+const turnsAt = 16;
+const rowsAt = 24;
+const toGapAt = 32;
+const fromGapAt = 40;
+const constantsAt = 48;
 
 // law native/vectorLoopProgram: copy/native_conversion
 /**
@@ -39,15 +54,24 @@ export function vectorLoopProgram(loop: VectorLoopCode): readonly Operation[] | 
   return [
     ["get", "third", "first", 0],
     ["get", "second", "first", 8],
-    ["get", "left", "first", turnsAt],
+    ["get", "axis", "first", turnsAt],
+    ["get", "rows", "first", rowsAt],
+    ["get", "toStep", "first", toGapAt],
+    ["get", "fromStep", "first", fromGapAt],
     ["point", "first", "first", constantsAt],
     ...code.before.map((operation): Operation => ["vector", operation]),
+    ["label", "row"],
+    ["copy", "left", "axis"],
     ["label", "turn"],
     ...code.turn.flatMap(operationsOf),
     ["point", "second", "second", loop.inputBytes],
     ["point", "third", "third", loop.outputBytes],
     ["lower", "left"],
     ["unlessZero", "turn"],
+    ["add", "second", "fromStep"],
+    ["add", "third", "toStep"],
+    ["lower", "rows"],
+    ["unlessZero", "row"],
     ["return"],
   ];
 }
@@ -86,14 +110,15 @@ function runnerOf(prepared: PreparedMove): NativeLoop["run"] {
 }
 
 /**
- * Prepares `turns` turns, at least one. They run like a move, whose addresses are given then.
+ * Prepares `turns` turns, at least one, or rows of so many. They run like a move, whose addresses are given then.
  */
-export function prepareLoop({ code, constants }: NativeLoop, turns: number): PreparedMove {
-  return placedBy(code, loopJob(constants, turns));
+export function prepareLoop({ code, constants }: NativeLoop, turns: number, rows = oneRow): PreparedMove {
+  return placedBy(code, loopJob(constants, turns, rows));
 }
 
 /** The job that the program reads. Exported for the test that runs it on other architectures. */
-export function loopJob(constants: readonly bigint[], turns: number): ArrayBuffer {
-  const words = [0n, 0n, BigInt(turns), 0n, ...constants.flatMap((word) => [word, word])];
-  return BigUint64Array.from(words).buffer;
+export function loopJob(constants: readonly bigint[], turns: number, rows = oneRow): ArrayBuffer {
+  const { count, to, from } = rows;
+  const words = [0n, 0n, ...[turns, count, to, from].map(BigInt), ...constants.flatMap((word) => [word, word])];
+  return BigInt64Array.from(words).buffer;
 }

@@ -84,18 +84,31 @@ for (const arch of ["x86_64", "aarch64"] as const) {
             const turns = 1 + (seed + i) % 3;
             const program = vectorLoopProgram(loop);
             assert(program !== null);
-            const job = new Uint8Array(loopJob([...loop.constants.values()], turns));
-            const input = elementsOf(from, turns * loop.inputBytes / bytesOf(from), seed + i);
+            // Rows with gaps between them, or one that repeats the one before.
+            const rows = {
+              count: 1 + (seed + i >> 2) % 3,
+              to: (seed + i) % 5,
+              from: [0, 3, -turns * loop.inputBytes][i % 3] ?? 0,
+            };
+            const job = new Uint8Array(loopJob([...loop.constants.values()], turns, rows));
             const memory = pattern(mapped, seed);
-            const [toAt, fromAt] = [0x1000 + shift, mapped - input.length]; // nothing is mapped behind the last element
+            const [read, written] = [turns * loop.inputBytes, turns * loop.outputBytes];
+            const lies = Array.from({ length: rows.count }, (_, row) => row * (read + rows.from));
+            // Nothing is mapped behind the last element.
+            const [toAt, fromAt] = [0x1000 + shift, mapped - read - (lies.at(-1) ?? 0)];
             memory.set(job, 0);
-            memory.set(input, fromAt);
+            for (const [row, at] of lies.entries()) {
+              memory.set(elementsOf(from, read / bytesOf(from), seed + i + row), fromAt + at);
+            }
             const addresses = new DataView(memory.buffer);
             addresses.setBigUint64(0, BigInt(base + toAt), true);
             addresses.setBigUint64(8, BigInt(base + fromAt), true);
-            const results = convertedOneByOne(input, conversion);
+            const results = lies.map((at, row) => ({
+              at: toAt + row * (written + rows.to),
+              bytes: convertedOneByOne(memory.slice(fromAt + at, fromAt + at + read), conversion),
+            }));
             const code = architectures[arch](program).toHex();
-            return { conversion, memory, toAt, results, code };
+            return { conversion, memory, results, code };
           });
           const script = fileURLToPath(new URL("../support/emulate_call.py", import.meta.url));
           const input = JSON.stringify(cases.map(({ code, memory }) => ({
@@ -109,13 +122,15 @@ for (const arch of ["x86_64", "aarch64"] as const) {
           assertEquals(status, 0, stderr);
           const reports: { memory: string; returned: boolean; preserved: boolean }[] = JSON.parse(stdout);
           assertEquals(reports.length, cases.length);
-          for (const [i, { conversion: { from, to }, memory, toAt, results }] of cases.entries()) {
+          for (const [i, { conversion: { from, to }, memory, results }] of cases.entries()) {
             const { memory: after = "", returned, preserved } = reports[i] ?? {};
             const bytes = Uint8Array.fromHex(after);
-            const end = toAt + results.length;
             const message = `${from.name} to ${to.name}`;
-            assertEquals(shownAll(to, bytes.subarray(toAt, end)), shownAll(to, results), message);
-            memory.set(bytes.subarray(toAt, end), toAt);
+            for (const { at, bytes: row } of results) {
+              const written = bytes.subarray(at, at + row.length);
+              assertEquals(shownAll(to, written), shownAll(to, row), message);
+              memory.set(written, at);
+            }
             assertEquals(bytes.findIndex((byte, at) => byte !== memory[at]), -1, message);
             assertEquals({ returned, preserved }, { returned: true, preserved: true }, message);
           }

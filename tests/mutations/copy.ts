@@ -190,6 +190,18 @@ export const copyMutations: readonly Mutation[] = [
     ["if (hasRest) convertRow", "if (false) convertRow", "The last elements of a row are not converted."],
     ["    if (hasRest) walk(", "    if (false) walk(", "The last rows are not converted."],
   ]),
+  ...law("copy/readyRows", [
+    ["!isFree || ", "", "Elements are written out of order where they overlap."],
+    ["inner.from !== stage.fromBytes || ", "", "A row is read as if its elements were contiguous."],
+    [" || inner.to !== stage.toBytes", "", "A row is written as if its elements were contiguous."],
+    [" || inner.extent < stage.turn", "", "Bytes outside of short rows are converted, too."],
+  ]),
+  ...law("copy/convertRows", [
+    ["source === 0 || ", "", "Machine code reads memory that may have moved."],
+    [" || destination === 0", "", "Machine code writes memory that may have moved."],
+    ["if (turns * turn === length) return true;", "return true;", "The last elements of a row are not converted."],
+    ["destination + first.to + last * toBytes", "destination + first.to", "A row begins with its last elements."],
+  ]),
   ...law("copy/convertRow", [
     [" && source.start !== 0", "", "Machine code reads memory that may have moved."],
     [" && destination.start !== 0", "", "Machine code writes memory that may have moved."],

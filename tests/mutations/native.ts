@@ -287,7 +287,10 @@ export const nativeMutations: readonly Mutation[] = [
       "Results are written with gaps between them.",
     ],
     ['return [["unlessZero", "otherwise"]];', "return [];", "Large doubles become small integers of 64 bits."],
-    ['["get", "left", "first", turnsAt]', '["set", "left", 1]', "Only one iteration is made."],
+    ['["get", "axis", "first", turnsAt]', '["set", "axis", 1]', "Only one iteration of a row is made."],
+    ['    ["add", "second", "fromStep"],\n', "", "A row is read from the end of the one before."],
+    ['    ["add", "third", "toStep"],\n', "", "A row is written at the end of the one before."],
+    ['    ["unlessZero", "row"],\n', "", "Only one row is converted."],
   ]),
   ...law("native/moveProgram", [
     [
