@@ -10,7 +10,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { bin } from "./pack/bin.ts";
-import { compileForBun } from "./pack/compile.ts";
+import { compileForBun } from "./pack/compile_for_bun.ts";
 import { declareTypes } from "./pack/declarations.ts";
 import { entries, root } from "./pack/entries.ts";
 import { joinSources } from "./pack/join.ts";

@@ -1,5 +1,6 @@
 /**
- * Decides how a copy on the device is done, from layouts alone; `device_copy.ts` carries it out.
+ * Decides how a copy on the device is done, from layouts alone; `device_copy.ts` carries it out, and
+ * `copy_kernel_cache.ts` generates the kernel of a plan that needs one.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * Copies between two layouts in host memory.
+ * Copies between two layouts in host memory: `host_plan.ts` plans the moves, and `host_move.ts` chooses machine code or
+ * loops for each.
  *
  * @module
  */

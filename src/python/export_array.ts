@@ -1,5 +1,6 @@
 /**
- * JavaScript arrays in Python, without a copy. All functions here need the interpreter's lock.
+ * JavaScript arrays in Python, without a copy. All functions here need the interpreter's lock. The capsules that
+ * libraries ask an array for are made in Python (`guest/array.py`).
  *
  * @module
  */
