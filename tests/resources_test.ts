@@ -1,5 +1,5 @@
 /**
- * 10,000 opens and closes of every native resource that is owned here leave the memory of the process flat: 5,000 of
+ * 10,000 opens and closes of every native resource that is owned here leave the memory of the process flat: 2,500 of
  * contexts of UCX, which take UCX 2.5 ms each. Each resource runs in its own process, so that no other test's memory is
  * mistaken for its own.
  */
@@ -34,7 +34,7 @@ const resources: Readonly<Record<string, number>> = {
   "UCX message": 30_000,
   "UCX endpoint": 10_000,
   "UCX worker": 10_000,
-  "UCX context": 5_000,
+  "UCX context": 2_500,
   "refused UCX context": 10_000,
 };
 
