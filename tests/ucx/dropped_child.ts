@@ -20,7 +20,7 @@ import { openFiles } from "../support/open_files.ts";
 const pairs = 12;
 /** Rounds that close all before the first measurement: an allocator that has grown does not shrink at once. */
 const roundsClosed = 5;
-/** Rounds that drop all: 120 workers. */
+/** Rounds that drop all: 120 workers, or 60 contexts with as many. */
 const roundsDropped = 5;
 /** Larger than UCX buffers unasked: it stays at the sender. */
 const big = 1 << 20;

@@ -24,8 +24,8 @@ const frugal = {
   DENO_V8_FLAGS: "--max-semi-space-size=1",
 };
 
-for (const what of ["workers", "contexts"]) {
-  test(`100 ${what} that are dropped are freed: descriptors, threads and memory`, patiently, async () => {
+for (const [count, what] of [[120, "workers"], [60, "contexts"]] as const) {
+  test(`${count} ${what} that are dropped are freed: descriptors, threads and memory`, patiently, async () => {
     const options = {
       args: [what],
       gc: true,
