@@ -3,8 +3,14 @@
  *
  * @module
  */
-import { checkCuda, type CudaDriver } from "../driver/mod.ts";
+import { checkCuda, type CudaDriver, innermost } from "../driver/mod.ts";
 import type { NativeArena } from "../ffi/mod.ts";
+
+/**
+ * How many of this thread count on a context that was made current here, by driver and context: several `Cuda`s have the
+ * same primary contexts.
+ */
+const users = new WeakMap<CudaDriver, Map<bigint, number>>();
 
 /** Our reference to a device's primary context: retained on first use, and released once. */
 export class PrimaryContext {
@@ -13,8 +19,8 @@ export class PrimaryContext {
   readonly #out;
   readonly #int;
   #handle = 0n;
-  /** Whether {@linkcode PrimaryContext.ensureCurrent} has made it current in this thread. */
-  #madeCurrent = false;
+  /** Whether it is among the {@linkcode users}. */
+  #isUser = false;
 
   /**
    * @param device the driver's handle: `CUdevice`
@@ -64,23 +70,39 @@ export class PrimaryContext {
     const { handle } = this;
     const { cuCtxGetCurrent, cuCtxSetCurrent } = this.#driver.context;
     checkCuda(this.#driver, "cuCtxGetCurrent", cuCtxGetCurrent(this.#out.$address));
-    if (this.#out.value !== 0n) return;
-    checkCuda(this.#driver, "cuCtxSetCurrent", cuCtxSetCurrent(handle));
-    this.#madeCurrent = true;
+    const current = this.#out.value;
+    if (current !== 0n && (current !== handle || this.#isUser)) return;
+    const counts = users.getOrInsertComputed(innermost(this.#driver), () => new Map());
+    const count = counts.get(handle) ?? 0;
+    if (current === 0n) checkCuda(this.#driver, "cuCtxSetCurrent", cuCtxSetCurrent(handle));
+    else if (count === 0) return; // another library has made it current
+    if (!this.#isUser) counts.set(handle, count + 1);
+    this.#isUser = true;
   }
 
   // law device/PrimaryContext.release: device/device, memory/memory_programs, device/context
   /**
-   * Releases it if it is retained here: it must not be used afterwards. What was made current here is current no more:
-   * the driver crashes in some calls while a destroyed context is, among them one that UCX 1.21 makes when it is opened.
+   * Releases it if it is retained here: it must not be used afterwards. If it was made current here, and no other user
+   * is left, it is no longer current: while a destroyed context is, the driver crashes in some calls, among them one
+   * that UCX 1.21 makes when it is opened.
    */
   release(): void {
     if (this.#handle === 0n) return;
     const { cuCtxGetCurrent, cuCtxSetCurrent, cuDevicePrimaryCtxRelease_v2 } = this.#driver.context;
-    if (this.#madeCurrent) {
+    if (this.#isLastUser()) {
       cuCtxGetCurrent(this.#out.$address);
       if (this.#out.value === this.#handle) cuCtxSetCurrent(0n);
     }
     cuDevicePrimaryCtxRelease_v2(this.#device);
+  }
+
+  /** Removes it from the users. */
+  #isLastUser(): boolean {
+    if (!this.#isUser) return false;
+    this.#isUser = false;
+    const counts = users.get(innermost(this.#driver));
+    const left = (counts?.get(this.#handle) ?? 0) - 1;
+    counts?.set(this.#handle, left);
+    return left === 0;
   }
 }

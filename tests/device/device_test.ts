@@ -204,26 +204,47 @@ test("a context is made current where none is, and another library's stays", () 
   assertEquals(current(), first.context);
 });
 
-test("what was made current is so until its Cuda is closed, and what another library has made current stays", () => {
+test("what was made current is so until its last user is closed, and what another library has made current stays", () => {
   // UCX 1.21 crashes when it is opened while a destroyed context is current (cuCtxSetFlags, driver 580).
-  const step = fc.constantFrom("ensure 0", "ensure 1", "another's", "none");
-  check(fc.property(fc.array(step), (program) => {
+  const ensure = fc.record({ cuda: fc.nat(1), device: fc.nat(1) });
+  const step = fc.oneof(
+    { weight: 4, arbitrary: ensure },
+    { weight: 1, arbitrary: fc.constantFrom("another's", "none") },
+    { weight: 1, arbitrary: fc.record({ close: fc.nat(1) }) },
+  );
+  check(fc.property(fc.array(step), fc.boolean(), (program, isTheirs) => {
     const { cuda, current, retain } = simulate(3);
     const others = retain(2);
-    let expected = { context: 0n, isOurs: false };
+    const open = [cuda, Cuda.over(cuda.driver)];
+    const contexts = [retain(0), retain(1)];
+    for (const device of [0, 1]) cuda.driver.context.cuDevicePrimaryCtxRelease_v2(device);
+    /** What another library has chosen, and who has found its own context current since. */
+    let [chosen, relying] = [isTheirs ? retain(0) : 0n, new Map<Cuda, bigint>()];
+    assertEquals(cuda.driver.context.cuCtxSetCurrent(chosen), 0);
     for (const one of program) {
-      if (one === "another's" || one === "none") {
-        expected = { context: one === "none" ? 0n : others, isOurs: false };
-        assertEquals(cuda.driver.context.cuCtxSetCurrent(expected.context), 0);
+      if (typeof one === "string") {
+        [chosen, relying] = [one === "none" ? 0n : others, new Map()];
+        assertEquals(cuda.driver.context.cuCtxSetCurrent(chosen), 0);
+      } else if ("close" in one) {
+        const closed = open[one.close];
+        closed?.close();
+        if (closed !== undefined) relying.delete(closed);
+        open[one.close] = Cuda.over(cuda.driver);
       } else {
-        const device = cuda.device(one === "ensure 0" ? 0 : 1);
-        device.ensureCurrent();
-        if (expected.context === 0n) expected = { context: device.context, isOurs: true };
+        const user = open[one.cuda];
+        user?.device(one.device).ensureCurrent();
+        if (chosen === 0n) assert(contexts.includes(current()), "none was made current");
+        if (user !== undefined && contexts[one.device] === current()) relying.set(user, current());
       }
-      assertEquals(current(), expected.context);
+      if (chosen !== 0n) assertEquals(current(), chosen);
+      for (const context of relying.values()) assertEquals(current(), context, "it is no longer current for its user");
+      const isAlive = contexts.every((context, device) =>
+        context !== current() || open.some((cuda) => cuda.device(device).isActive)
+      );
+      assert(isAlive, "a destroyed context is current");
     }
-    cuda.close();
-    assertEquals(current(), expected.isOurs ? 0n : expected.context);
+    for (const one of open) one.close();
+    assertEquals(current(), chosen);
   }));
 });
 

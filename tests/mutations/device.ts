@@ -292,8 +292,10 @@ export const deviceMutations: readonly Mutation[] = [
     ["if (this.#handle === 0n) this", "this", "The context is retained at every use, but released only once."],
   ]),
   ...law("device/PrimaryContext.ensureCurrent", [
-    ["    if (this.#out.value !== 0n) return;\n", "", "The context that another library has made current is replaced."],
-    ["    this.#madeCurrent = true;\n", "", "A destroyed context stays current, and UCX crashes when it is opened."],
+    ["if (current === 0n) checkCuda", "checkCuda", "The context that another library has made current is replaced."],
+    ["    else if (count === 0) return;", "", "A context that another library has made current is taken from it."],
+    ["    this.#isUser = true;\n", "", "A destroyed context stays current, and UCX crashes when it is opened."],
+    ["counts.set(handle, count + 1)", "counts.set(handle, 1)", "Another Cuda's close takes the context from this one."],
   ]),
   ...law("device/PrimaryContext.release", [
     [
@@ -302,7 +304,7 @@ export const deviceMutations: readonly Mutation[] = [
       "A context that was not retained here is released, although another library holds it.",
     ],
     [
-      "if (this.#madeCurrent) {",
+      "if (this.#isLastUser()) {",
       "if (false) {",
       "A destroyed context stays current, and UCX crashes when it is opened.",
     ],
