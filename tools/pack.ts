@@ -1,6 +1,7 @@
 /**
- * Builds the npm package in the folder `dist`: the joined sources, the same compiled for Bun, declarations of their types,
- * the program `causeway`, and files for Node that say what to use instead. `npm pack` runs it; nothing in the repository needs it.
+ * Builds the npm package in the folder `dist`: the joined sources, the same compiled for Bun, declarations of their
+ * types, the program `causeway`, and files for Node that say what to use instead. `npm pack` runs it; nothing in the
+ * repository needs it.
  *
  * Usage: pack.ts [--out=folder]
  *

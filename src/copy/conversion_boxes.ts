@@ -1,7 +1,7 @@
 /**
  * Carries out conversion plans box by box: each is gathered into WebAssembly memory, converted, and scattered to its
- * destination. Machine code reads and writes a side of a box where it is, if the elements are contiguous there; rows
- * that are contiguous on both sides need no boxes (`conversion_rows.ts`).
+ * destination. Machine code reads and writes a side of a box where it is, if the elements are contiguous there, and
+ * most rows that are contiguous on both sides without boxes (`conversion_rows.ts`).
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Conversions of rows that are contiguous on both sides, with gaps between them: machine code reads and writes them where
- * they are, with one call for all rows along an axis.
+ * Conversions of rows that are contiguous on both sides, with gaps between them: machine code reads and writes them
+ * where they are, with one call for all rows along an axis.
  *
  * @module
  */
@@ -27,13 +27,23 @@ interface Moves {
   rest?: PreparedMove;
 }
 
+/**
+ * The least elements in all rows of a call, if there are several calls: below, boxes are faster, which hold as many.
+ */
+const worthCall = 512;
+
 // law copy/readyRows: copy/host_conversion
-/** The rows of a plan; null if elements of a row are apart, or too few for an iteration, or all are in one row. */
+/**
+ * The rows of a plan; null if elements of a row are apart, or too few for an iteration, or all are in one row, or the
+ * rows of a call have too few.
+ */
 export function readyRows({ axes, isFree }: ConversionPlan, stage: ConversionStage): ReadyRows | null {
   const [inner, rows] = [axes.at(-1), axes.at(-2)];
   if (!isFree || inner === undefined || rows === undefined || inner.extent < stage.turn) return null;
   if (inner.from !== stage.fromBytes || inner.to !== stage.toBytes) return null;
-  return { stage, rows, outer: axes.slice(0, -2), length: inner.extent, moves: {} };
+  const outer = axes.slice(0, -2);
+  if (outer.length > 0 && inner.extent * rows.extent < worthCall) return null;
+  return { stage, rows, outer, length: inner.extent, moves: {} };
 }
 
 // law copy/convertRows: copy/host_conversion, copy/native_conversion

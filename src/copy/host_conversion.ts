@@ -2,10 +2,10 @@
  * Copies in host memory that convert the elements, by the rules of `conversion.ts`.
  *
  * Contiguous elements are converted in place, if there is machine code for it (`native_conversion.ts`), and so are rows
- * of them (`conversion_rows.ts`). Others are gathered into WebAssembly memory in boxes, converted there (`conversion_stage.ts`), and scattered to their
- * destination by the mover of strided elements; a side on which a box is contiguous is read or written where it is.
- * Without machine code contiguous ones are copied with `TypedArray.set` if they fit into one box, which needs no plan to
- * be made or looked up.
+ * of them (`conversion_rows.ts`). Others are gathered into WebAssembly memory in boxes, converted there
+ * (`conversion_stage.ts`), and scattered to their destination by the mover of strided elements; a side on which a box
+ * is contiguous is read or written where it is. Without machine code contiguous ones are copied with `TypedArray.set`
+ * if they fit into one box, which needs no plan to be made or looked up.
  *
  * @module
  */

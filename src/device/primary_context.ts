@@ -7,8 +7,8 @@ import { checkCuda, type CudaDriver, innermost } from "../driver/mod.ts";
 import type { NativeArena } from "../ffi/mod.ts";
 
 /**
- * How many of this thread count on a context that was made current here, by driver and context: several `Cuda`s have the
- * same primary contexts.
+ * How many of this thread count on a context that was made current here, by driver and context: several `Cuda`s have
+ * the same primary contexts.
  */
 const users = new WeakMap<CudaDriver, Map<bigint, number>>();
 

@@ -204,7 +204,7 @@ test("a context is made current where none is, and another library's stays", () 
   assertEquals(current(), first.context);
 });
 
-test("what was made current is so until its last user is closed, and what another library has made current stays", () => {
+test("what was made current is so until its last user closes, and what another library has made current stays", () => {
   // UCX 1.21 crashes when it is opened while a destroyed context is current (cuCtxSetFlags, driver 580).
   const ensure = fc.record({ cuda: fc.nat(1), device: fc.nat(1) });
   const step = fc.oneof(

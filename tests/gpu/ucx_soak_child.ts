@@ -1,8 +1,9 @@
 /**
  * One of two processes that exchange many messages of random sizes from and to memory of every place of their GPUs, all
  * derived from the same seed: by tag, active ones, arrays, puts and gets. The first starts the second, and sends; the
- * second checks every byte. Prints by how many bytes each has grown from the second quarter of the messages to the last:
- * the process, and the GPU's memory in use. Arguments: role, `real` or `simulated`, the GPU of the second, seed, number of messages.
+ * second checks every byte. Prints by how many bytes each has grown from the second quarter of the messages to the
+ * last: the process, and the GPU's memory in use. Arguments: role, `real` or `simulated`, the GPU of the second, seed,
+ * number of messages.
  */
 import { assert, assertEquals } from "@std/assert";
 import process from "node:process";

@@ -54,7 +54,7 @@ testOnce("it has what programs import and run, and nothing else", patiently, () 
   const folder = join(installed().project, "node_modules/causeway");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name !== ".bun-tag" && statSync(join(folder, name)).isFile()); // Bun's own marker
-  const isKnown = /^dist\/([^/]+\.js|(node|bun)\/\w+\.js|bun\/compiled\/\w+\.js(\.jsc)?|types\/.+\.d\.ts)$/;
+  const isKnown = /^dist\/([^/]+\.js|(node|bun)\/\w+\.js|bun\/causeway_compiled\/\w+\.js(\.jsc)?|types\/.+\.d\.ts)$/;
   const other = files.filter((name) => !isKnown.test(name));
   assertEquals(other.sort(), [
     "CHANGELOG.md",
@@ -70,12 +70,13 @@ testOnce("it has what programs import and run, and nothing else", patiently, () 
     .map(({ groups }) => groups?.["file"] ?? "");
   assert(named.length > 3 * subpaths.length);
   assertEquals(named.filter((file) => !files.includes(file)), []);
-  const compiled = files.filter((name) => name.startsWith("dist/bun/compiled/"));
+  const compiled = files.filter((name) => name.startsWith("dist/bun/causeway_compiled/"));
   for (const [some, limit] of [[files.filter((name) => !compiled.includes(name)), 4e6], [compiled, 8e6]] as const) {
     const size = some.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
     assert(size < limit, `${size} bytes`);
   }
-  assertEquals(compiled.length % 2, 0, "each file of code has its bytecode");
+  const code = compiled.filter((name) => name.endsWith(".js"));
+  assertEquals(compiled.filter((name) => !code.includes(name)).sort(), code.map((name) => `${name}.jsc`).sort());
 });
 
 testOnce("its types declare nothing that is marked as internal", patiently, () => {
@@ -116,7 +117,8 @@ testOnce(
       const text = stripVTControlCharacters(stderr);
       assert(text.includes("RangeError: Index 7 is out of range for axis 0 with extent 3"), text);
       assert(/uncaught\.js:3:\d+/.test(text), text);
-      const [, name = "", line = ""] = /dist\/((?:bun\/compiled\/)?room_layout\.js):(\d+):\d+/.exec(text) ?? [];
+      const [, name = "", line = ""] = /dist\/((?:bun\/causeway_compiled\/)?room_layout\.js):(\d+):\d+/.exec(text) ??
+        [];
       const lines = readFileSync(join(installed().project, "node_modules/causeway/dist", name), "utf8").split("\n");
       const thrower = lines[Number(line) - 1] ?? "";
       assert(thrower.includes("RangeError(`Index ${index} is out of range"), `${name}:${line}\n${text}`);
@@ -395,11 +397,26 @@ testOnce("Bun loads compiled code, and a simulator and a checker when they are u
     run([findBun(), write("loading.js", loading)], installed().project),
   ) as string[][];
   assertEquals(first.filter((path) => !path.startsWith("bun/")), []);
-  const rooms = (paths: readonly string[]) => paths.filter((path) => path.startsWith("bun/compiled/room_")).sort();
+  const rooms = (paths: readonly string[]) =>
+    paths.filter((path) => path.startsWith("bun/causeway_compiled/room_")).sort();
   const more = later.map((paths) => rooms(paths).filter((path) => !first.includes(path)));
-  assert(rooms(first).includes("bun/compiled/room_view.js"), first.join(" "));
-  const [checker, simulator] = ["checker", "simulator"].map((name) => `bun/compiled/room_${name}.js`);
+  assert(rooms(first).includes("bun/causeway_compiled/room_view.js"), first.join(" "));
+  const [checker, simulator] = ["checker", "simulator"].map((name) => `bun/causeway_compiled/room_${name}.js`);
   assertEquals(more, [[simulator], [checker, simulator]]);
+});
+
+testOnce("the compiled code is strict, as modules are", patiently, () => {
+  const file = write(
+    "strict.js",
+    `import { slice } from "causeway";
+    try {
+      slice.caller; // code that is not strict has it
+      console.log("sloppy");
+    } catch {
+      console.log("strict");
+    }`,
+  );
+  for (const runtime of present) assertEquals(runIn(runtime, file), "strict\n", runtime.name);
 });
 
 testOnce("a Bun of another version loads code that it compiles itself, with the same names", patiently, () => {
@@ -416,7 +433,7 @@ testOnce("a Bun of another version loads code that it compiles itself, with the 
   const values = Object.values(publicNames).map((all) => all.filter((name) => !name.startsWith("type ")).sort());
   assertEquals(JSON.parse(run([findBun(), "names.js"], project)), values);
   const [loaded] = JSON.parse(run([findBun(), "loading.js"], project)) as string[][];
-  assertEquals([loaded?.includes("mod.js"), loaded?.some((path) => path.includes("compiled"))], [true, false]);
+  assertEquals([loaded?.includes("mod.js"), loaded?.some((path) => path.includes("compiled/"))], [true, false]);
 });
 
 test("build output is not part of the tree", () => {

@@ -20,7 +20,8 @@ import { groups } from "./rooms.ts";
 const lazy = ["room_simulator", "room_checker"];
 
 /**
- * Writes the folder `bun`: a file for each subpath, which passes on what is in the folder `compiled` beside it.
+ * Writes the folder `bun`: a file for each subpath, which passes on what is in the folder `causeway_compiled` beside
+ * it.
  *
  * @param exports the names that each subpath exports
  */
@@ -29,7 +30,7 @@ export async function compileForBun(all: readonly Entry[], exports: Exports, out
   mkdirSync(folder, { recursive: true });
   try {
     await writeCommonJs(all, scratch);
-    compile(scratch, join(folder, "compiled"));
+    compile(scratch, join(folder, "causeway_compiled"));
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
@@ -67,8 +68,8 @@ async function writeCommonJs(all: readonly Entry[], dir: string): Promise<void> 
 }
 
 /**
- * How a file finds out its own URL: Bun's compiler would put a path of this machine for `__filename`, and Bun takes 2 ms
- * to load `node:url`.
+ * How a file finds out its own URL: Bun's compiler would put a path of this machine for `__filename`, and Bun takes 2
+ * ms to load `node:url`.
  */
 const ownUrl: Plugin = {
   name: "own-url",
@@ -86,9 +87,9 @@ const loadWhenUsed: Plugin = {
         new RegExp(`^const (require_\\w+) = require\\("\\./${name}\\.js"\\);$`, "m").exec(code) ?? [];
       if (declaration === undefined || variable === undefined || !fileName.startsWith("room_")) continue;
       const cached = `let loaded_${name};\nconst ${variable} = () => loaded_${name} ??= require("./${name}.js");`;
-      changed = changed.replace(declaration, "")
-        .replace(new RegExp(`\\b${variable}\\.`, "g"), `(${variable}()).`)
-        .replace(/^/, `${cached}\n`);
+      const used = changed.replace(declaration, "").replace(new RegExp(`\\b${variable}\\.`, "g"), `(${variable}()).`);
+      if (new RegExp(`\\b${variable}\\b(?!\\(\\))`).test(used)) throw new Error(`${fileName} uses all of ${name}`);
+      changed = `${cached}\n${used}`;
     }
     return changed;
   },
@@ -96,7 +97,8 @@ const loadWhenUsed: Plugin = {
 
 /** Runs Bun's compiler over all files of a folder, each on its own: they go on requiring one another. */
 function compile(from: string, to: string): void {
-  const options = ["--bytecode", "--target=bun", "--format=cjs", "--external=*", `--footer=${sourceMapOfNothing}`];
+  const [strict, footer] = [`--banner="use strict";`, `--footer=${sourceMapOfNothing}`]; // as modules are
+  const options = ["--bytecode", "--target=bun", "--format=cjs", "--external=*", strict, footer];
   runBun(["build", ...readdirSync(from).map((name) => `./${name}`), ...options, "--root=.", `--outdir=${to}`], from);
 }
 
@@ -111,14 +113,16 @@ function runBun(args: readonly string[], cwd?: string): string {
   return stdout;
 }
 
-/** The code that loads compiled files. Bundlers do not see which, and bundle the others. Bun takes 3 ms for `node:fs`. */
+/**
+ * The code that loads compiled files. Bundlers do not see which, and bundle the others. Bun takes 3 ms for `node:fs`.
+ */
 const loader = (revision: string): string =>
   `import { createRequire } from "node:module";
 
 /** The compiled file of a subpath. None in other versions of Bun, and in a bundle, which has no such file beside it. */
 export function compiled(name) {
   if (Bun.revision !== "${revision}") return undefined;
-  const file = Bun.fileURLToPath(new URL(\`./compiled/\${name}.js\`, import.meta.url));
+  const file = Bun.fileURLToPath(new URL(\`./causeway_compiled/\${name}.js\`, import.meta.url));
   return Bun.file(file).size > 0 ? createRequire(import.meta.url)(file) : undefined;
 }
 `;

@@ -14,9 +14,9 @@ import { groups } from "./rooms.ts";
 export type Exports = ReadonlyMap<string, readonly string[]>;
 
 /**
- * A comment with a source map of the first line alone: Bun rejects maps of nothing, or without sources, as invalid. With
- * each uncaught error Bun reports of files that it does not parse that they have no source map. A map of no code silences
- * that, and leaves all positions as they are, in Deno, too.
+ * A comment with a source map of the first line alone: Bun rejects maps of nothing, or without sources, as invalid.
+ * With each uncaught error Bun reports of files that it does not parse that they have no source map. A map of no code
+ * silences that, and leaves all positions as they are, in Deno, too.
  */
 export const sourceMapOfNothing = `//# sourceMappingURL=data:application/json;base64,${
   btoa(JSON.stringify({ version: 3, sources: ["index.js"], sourcesContent: [""], names: [], mappings: "AAAA" }))
