@@ -10,10 +10,9 @@
  *   an array (`export_array`), an Arrow array or stream an object with Arrow's protocols (`export_arrow`).
  * - Their Python side is written in Python: `guest/*.py`, embedded in `guest_source`. Any library may request their
  *   memory, at any time, on any Python thread, where no JavaScript can run: DLPack's capsule is made by
- *   `Array.__dlpack__`, guest/array.py, and for NumPy's host arrays by `export_array`. Each export pins the memory;
- *   machine code counts its release, and the next poll unpins it: `release_memory` reads the counters, so that Python
- *   is called only when there is something to unpin. Where NumPy is loaded, NumPy makes host arrays from a tensor,
- *   described by what `host_specs` keeps.
+ *   `Array.__dlpack__`, guest/array.py, for NumPy by `export_array`. Each export pins the memory; machine code counts
+ *   its release, and the next poll unpins it: `release_memory` reads the counters, so that Python is called only when
+ *   there is something to unpin. Where NumPy is loaded, it makes host arrays from a tensor, as `host_specs` describes.
  * - The type of a result (`kinds`), read from memory (`object_heads`), determines what it becomes: a value (`copy_out`,
  *   and `copied` for JSON), a view of the same memory (`import_array`), or a `PyObject` (`object`, `python_members`),
  *   which owns a reference (`handle`). `sequences` reads many items of a list at a time, also for loops (`iterate`).
