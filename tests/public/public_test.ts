@@ -66,14 +66,15 @@ test("the architecture page counts the root's names", () => {
   );
 });
 
-/** package.json's entries for the same subpaths: the files that `tools/pack.ts` makes. Layouts run anywhere. */
+/** package.json's entries for the same subpaths: the files that `tools/pack.ts` makes. Layouts run anywhere, too. */
 function packed(entries: Readonly<Record<string, string>>): Record<string, Record<string, string>> {
   return Object.fromEntries(
     Object.entries(entries).map(([subpath, source]) => {
       const name = basename(source, ".ts");
-      const native = { bun: `./dist/${name}.js`, deno: `./dist/${name}.js`, node: `./dist/node/${name}.js` };
+      const native = { deno: `./dist/${name}.js`, node: `./dist/node/${name}.js` };
       return [subpath, {
         types: source.replace("./", "./dist/types/").replace(/\.ts$/, ".d.ts"),
+        bun: `./dist/bun/${name}.js`,
         ...(name === "layout" ? {} : native),
         default: `./dist/${name}.js`,
       }];
