@@ -34,6 +34,10 @@ function conversionBetween(from: string, to: string) {
   return conversion;
 }
 
+function itemsizesOf([from, to]: Pair): readonly [read: number, written: number] {
+  return [DType.from(from).itemsize, DType.from(to).itemsize];
+}
+
 /** More elements than a box has, along one axis and along several. */
 const shapes = fc.oneof(
   fc.tuple(fc.integer({ min: 1, max: 80 }), fc.integer({ min: 1, max: 80 })),
@@ -50,7 +54,7 @@ interface Case {
 
 /** Elements of the destination may also meet: the last one stays. */
 const cases: fc.Arbitrary<Case> = fc.tuple(fc.constantFrom(...pairs), shapes).chain(([pair, shape]) => {
-  const [read, written] = pair.map((name) => DType.from(name).itemsize) as [number, number]; // two
+  const [read, written] = itemsizesOf(pair);
   const either = (itemsize: number) =>
     fc.oneof(
       { weight: 3, arbitrary: apart(shape, itemsize) },
@@ -170,7 +174,7 @@ const rowCases: fc.Arbitrary<Case> = fc.tuple(
   fc.integer({ min: 14, max: 70 }),
 ).chain(([pair, more, rows, length]) => {
   const outer = [...more, rows];
-  const [read, written] = pair.map((name) => DType.from(name).itemsize) as [number, number]; // two
+  const [read, written] = itemsizesOf(pair);
   const gapsOf = (least: number) =>
     fc.array(fc.integer({ min: least, max: 6 }), { minLength: outer.length, maxLength: outer.length });
   const ways = fc.array(fc.constantFrom(1, 1, -1, 0), { minLength: outer.length, maxLength: outer.length });
@@ -358,6 +362,15 @@ test("conversions are explained: how many elements at a time, and whether they a
   if (canMoveNatively()) {
     const rows = explained(wide.sliced(slice(), slice(0, 100)), to);
     assertEquals(rows, `10000 elements from ${natively}, in rows of 100`);
+  }
+  if (canMoveNatively()) { // many calls for few elements each would take longer than boxes do
+    const few = explained(new StridedLayout([100, 5, 20], [120, 23, 1], 8), StridedLayout.dense([100, 5, 20], 4));
+    assertEquals(few.includes("in rows"), false, few);
+    const many = explained(
+      new StridedLayout([10, 50, 20], [1160, 23, 1], 8),
+      new StridedLayout([10, 50, 20], [1210, 24, 1], 4),
+    );
+    assertEquals(many.includes("in rows of 20"), true, many);
   }
   const [, short] = dense(1000, 10);
   const part = new StridedLayout([1000, 10], [20, 1], 8);
