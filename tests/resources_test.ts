@@ -25,7 +25,7 @@ const resources: Readonly<Record<string, number>> = {
   "Arrow array": 10_000,
   "pair by DLPack": 100_000,
   "pair by CUDA array interface": 100_000,
-  "pair by Arrow": 100_000,
+  "pair by Arrow": 30_000,
   "refused Arrow import": 20_000,
   "refused DLPack export": 30_000,
   "callback": 50_000,
@@ -35,7 +35,7 @@ const resources: Readonly<Record<string, number>> = {
   "UCX endpoint": 10_000,
   "UCX worker": 10_000,
   "UCX context": 2_500,
-  "refused UCX context": 10_000,
+  "refused UCX context": 2_500,
 };
 
 /** The same, for resources that need Python with NumPy. */

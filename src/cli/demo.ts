@@ -18,9 +18,9 @@ import { firstLine, ownCommand, startPartner } from "./child_process.ts";
 import { canSum } from "./control.ts";
 import { type DemoFile, readDemoFile } from "./demo_file.ts";
 import { type Header, headerBytes, TAG } from "./demo_peer.ts";
-import { NpyError } from "../files/mod.ts";
 import type { Summary } from "./summary.ts";
 import { formatBytes, formatRate, formatTime, Table } from "./table.ts";
+import { UsageError } from "./usage_error.ts";
 
 /** A step went wrong: a byte, an address or an answer is not what it must be, or the second process is gone. */
 export class DemoError extends Error {
@@ -47,8 +47,8 @@ type Report = (step: string, bytes: number, since: number, copies: number | "", 
 /**
  * Runs the demo.
  *
- * @throws {UsageError} if the file cannot be read, or is a `.vortex` file that has no column of numbers without nulls
- * @throws {NpyError} if its elements cannot be added up
+ * @throws {UsageError} if the file cannot be read, its elements cannot be added up, or it is a `.vortex` file that has no
+ *   column of numbers without nulls
  * @throws {DemoError} if a step's result is wrong, or the second process does not answer
  */
 export async function runDemo(options: DemoOptions = {}): Promise<void> {
@@ -56,7 +56,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<void> {
   const start = performance.now();
   const array = await readDemoFile(file);
   const { dtype, shape } = array.view;
-  if (!canSum(dtype.typestr)) throw new NpyError(`The demo cannot add up elements of type ${dtype.name}`);
+  if (!canSum(dtype.typestr)) throw new UsageError(`The demo cannot add up elements of type ${dtype.name}`);
 
   const { name, version } = ffiPort().runtime;
   print(`Causeway on ${name === "deno" ? "Deno" : "Bun"} ${version}`);

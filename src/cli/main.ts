@@ -6,7 +6,6 @@
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { commands, partners } from "./commands.ts";
-import { NpyError } from "../files/mod.ts";
 import { didYouMean } from "./nearest.ts";
 import { UsageError } from "./usage_error.ts";
 
@@ -56,7 +55,7 @@ function fail(error: unknown): number {
     return 2;
   }
   console.error(`causeway: ${error instanceof Error ? error.message : error}`);
-  return error instanceof NpyError ? 2 : 1;
+  return 1;
 }
 
 main(process.argv.slice(2)).catch(fail).then((code) => process.exit(code));

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Cuda } from "../cuda/mod.ts";
+import type { Cuda } from "../cuda/mod.ts";
 import { wholeNumber } from "./arguments.ts";
 
 /** A job cannot be done here: the command line says why, and exits with code 1. */
@@ -27,9 +27,13 @@ export const simulatedNotice = "SIMULATED GPUs: a demonstration. None of this sa
  * @param simulate the value of {@linkcode simulateOption}, if it is given
  * @throws {CannotError} without a GPU, with the reason
  */
-export function openCuda(simulate: string | undefined, usage: string): { cuda: Cuda; isSimulated: boolean } {
-  if (simulate !== undefined) {
-    const devices = wholeNumber("simulate", simulate, 1, 16, usage);
+export async function openCuda(
+  simulate: string | undefined,
+  usage: string,
+): Promise<{ readonly cuda: Cuda; readonly isSimulated: boolean }> {
+  const devices = simulate === undefined ? null : wholeNumber("simulate", simulate, 1, 16, usage);
+  const { Cuda } = await import("../cuda/mod.ts");
+  if (devices !== null) {
     return { cuda: Cuda.simulate({ devices }), isSimulated: true };
   }
   const { available, reason } = Cuda.probe();

@@ -69,7 +69,7 @@ test("buffers that are only dropped are freed on their home stream, whatever was
       const { cuda, simulated } = simulate(program, schedules[at] ?? "random", seed, waits);
       const outcome = runBuffers(cuda, program, { ending, dropping: true });
       dropped += outcome.dropped;
-      await collect(simulated);
+      if (outcome.dropped > 0) await collect(simulated);
       outcome.release();
       assertEquals(outcome.problems, []);
       assertEquals(outcome.bytes, reference(program));
@@ -87,7 +87,7 @@ test("a program for resources that lacks one wait gives wrong bytes by some seed
   // Not with malloc memory: the errors of such a program would corrupt this process.
   const safe = resources.filter((one) => one !== "host");
   const generated = fc.sample(programs(2, { maxLength: 30, watched: true, resources: safe }), {
-    numRuns: scaled(40),
+    numRuns: scaled(24),
     seed: 4,
   });
   let removed = 0;

@@ -18,10 +18,6 @@ import { openFiles } from "../support/open_files.ts";
 
 /** Pairs of workers that exist at once: Deno waits for the descriptors of 32 at most. */
 const pairs = 12;
-/** Rounds that close all before the first measurement: an allocator that has grown does not shrink at once. */
-const roundsClosed = 5;
-/** Rounds that drop all: 120 workers, or 60 contexts with as many. */
-const roundsDropped = 5;
 /** Larger than UCX buffers unasked: it stays at the sender. */
 const big = 1 << 20;
 
@@ -161,6 +157,10 @@ function openUcx(): Ucx {
 const [what = ""] = process.argv.slice(2);
 const ucx = openUcx();
 const context = what === "contexts" ? null : ucx;
+/** Rounds that close all before the first measurement: an allocator that has grown does not shrink at once. */
+const roundsClosed = what === "contexts" ? 2 : 5;
+/** Rounds that drop all: 120 workers, or 24 contexts with 48. */
+const roundsDropped = what === "contexts" ? 2 : 5;
 for (let i = 0; i < roundsClosed; i++) {
   await manyClosed(context);
   await collect(() => true);

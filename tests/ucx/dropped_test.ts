@@ -24,7 +24,7 @@ const frugal = {
   DENO_V8_FLAGS: "--max-semi-space-size=1",
 };
 
-for (const [count, what] of [[120, "workers"], [60, "contexts"]] as const) {
+for (const [count, what] of [[120, "workers"], [24, "contexts"]] as const) {
   test(`${count} ${what} that are dropped are freed: descriptors, threads and memory`, patiently, async () => {
     const options = {
       args: [what],

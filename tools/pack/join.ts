@@ -49,7 +49,7 @@ export async function joinSources(
     dir: out,
     format: "esm",
     comments: false,
-    chunkFileNames: "[name].js",
+    chunkFileNames: ({ moduleIds }) => moduleIds.some((id) => id.includes("/src/cli/")) ? "cli_[name].js" : "[name].js",
     codeSplitting: { groups: [...groups] },
     // Bun runs files that start like this as they are. It parses and prints others first: 50 ms, unless cached.
     banner: "// @bun",

@@ -14,10 +14,9 @@ import { ProgressLine } from "../progress_line.ts";
 import { parseBytes } from "../send_recv/byte_counts.ts";
 import { UsageError } from "../usage_error.ts";
 import { svgOption, writeSvg } from "../write_svg.ts";
-import { Bench } from "./bench.ts";
 import { vectorBytes } from "./copy_kernel.ts";
 import { type BandwidthReport, bandwidthSvg, formatBandwidth } from "./format.ts";
-import { cellsOf, type Effort, measureAll } from "./measure.ts";
+import type { Effort } from "./measure.ts";
 import { type Measurement, measurements } from "./measurements.ts";
 import type { Cuda } from "../../cuda/mod.ts";
 
@@ -61,7 +60,7 @@ export const bandwidth = command({
       iterations: number("iterations", isDemonstration ? defaults.simulatedIterations : defaults.iterations),
       samples: number("samples", 3),
     };
-    const opened = openCuda(values.simulate, usage);
+    const opened = await openCuda(values.simulate, usage);
     using cuda = opened.cuda;
     const report = await measureBandwidth(cuda, opened.isSimulated, chosen, size, effort);
     if (values.svg !== undefined) writeSvg(values.svg, bandwidthSvg(report));
@@ -80,6 +79,7 @@ export async function measureBandwidth(
 ): Promise<BandwidthReport> {
   const possible = chosen.filter(({ rows }) => rows !== "devices" || cuda.devices.length > 1);
   const measured = [];
+  const [{ Bench }, { cellsOf, measureAll }] = await Promise.all([import("./bench.ts"), import("./measure.ts")]);
   using bench = new Bench(cuda, size);
   const total = possible.reduce((sum, one) => sum + cellsOf(one, cuda.devices.length), 0);
   using progress = new ProgressLine(total);

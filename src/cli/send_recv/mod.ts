@@ -11,9 +11,6 @@ import process from "node:process";
 import { ffiPort } from "../../ffi/mod.ts";
 import { ProgressLine } from "../progress_line.ts";
 import { warnOnStandardError } from "../ucx_log.ts";
-import { differencesOf, findBaseline } from "./baseline.ts";
-import { startServer } from "./server_process.ts";
-import { runClient } from "./client.ts";
 import { parseOptions, type SendRecvOptions, sendRecvUsage } from "./options.ts";
 import {
   bytesOf,
@@ -24,7 +21,6 @@ import {
   medianOf,
   statisticsOf,
 } from "./report.ts";
-import { runServer } from "./server.ts";
 
 export { sendRecvUsage } from "./options.ts";
 
@@ -36,6 +32,7 @@ export async function sendRecv(args: readonly string[]): Promise<void> {
   warnOnStandardError();
   const say = (text: string) => options.json || console.log(text);
   if (options.role === "server") {
+    const { runServer } = await import("./server.ts");
     return await runServer(options, (port) => {
       if (options.json) console.log(JSON.stringify({ server_address: options.address, server_port: port }));
       else console.log(`Server Running at ${options.address}:${port}`);
@@ -46,6 +43,7 @@ export async function sendRecv(args: readonly string[]): Promise<void> {
     connecting(options.port);
     return report(options, await measured(options, options.port), null);
   }
+  const { startServer } = await import("./server_process.ts");
   const once = async () => {
     await using server = await startServer(args);
     say(`Server Running at ${options.address}:${server.port}`);
@@ -53,6 +51,7 @@ export async function sendRecv(args: readonly string[]): Promise<void> {
     return await Promise.race([measured(options, server.port), server.failed]);
   };
   if (options.against === null) return report(options, await once(), null);
+  const { differencesOf, findBaseline } = await import("./baseline.ts");
   const baseline = await findBaseline(options.against, options);
   const runs: { readonly times: readonly number[]; readonly latency: number }[] = [];
   const theirs: number[] = [];
@@ -82,7 +81,9 @@ export async function sendRecvServer(args: readonly string[]): Promise<void> {
   process.stdin.once("end", () => process.exit(1)).resume();
   const options = parseOptions(args);
   warnOnStandardError();
-  if (options !== null) await runServer(options, (port) => console.log(port));
+  if (options === null) return;
+  const { runServer } = await import("./server.ts");
+  await runServer(options, (port) => console.log(port));
 }
 
 /** Keeps the process alive: while it waits for a client or an active message, nothing in flight would. */
@@ -95,6 +96,7 @@ function staying(): Disposable {
 async function measured(options: SendRecvOptions, port: number): Promise<number[]> {
   const { warmup, iterations, verbose } = options;
   const bytes = bytesOf(options);
+  const { runClient } = await import("./client.ts");
   using progress = new ProgressLine(warmup + iterations, ...(verbose ? [null] : []));
   return await runClient(options, port, (index, time) => {
     if (verbose) console.error(formatRoundTrip(index < warmup ? `warm-up ${index}` : index - warmup, time, bytes));

@@ -26,8 +26,8 @@ export const topology = command({
   },
   examples: ["", "--svg links.svg", "--simulate 4"],
   failsIf: "there is no GPU",
-  run: ({ values }) => {
-    const opened = openCuda(values.simulate, lookAt("topology"));
+  run: async ({ values }) => {
+    const opened = await openCuda(values.simulate, lookAt("topology"));
     using cuda = opened.cuda;
     const report = examineTopology(cuda, opened.isSimulated);
     if (values.svg !== undefined) writeSvg(values.svg, topologySvg(report));

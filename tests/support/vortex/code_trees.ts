@@ -80,8 +80,10 @@ function split(dice: Dice, value: Bytes, codes: ReadonlyMap<string, number>, mos
   const out: (number | null)[] = [];
   const key = keyOf(value);
   for (let at = 0; at < value.length;) {
-    const sizes = Array.from({ length: Math.min(most, value.length - at) }, (_, i) => i + 1)
-      .filter((size) => codes.has(key.slice(at, at + size)));
+    const sizes: number[] = [];
+    for (let size = 1; size <= most && at + size <= value.length; size++) {
+      if (codes.has(key.slice(at, at + size))) sizes.push(size);
+    }
     const size = sizes.length === 0 ? 1 : dice.below(3) === 0 ? dice.pick(...sizes) : sizes.at(-1) ?? 1;
     out.push(codes.get(key.slice(at, at + size)) ?? null);
     at += size;

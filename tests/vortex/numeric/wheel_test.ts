@@ -28,7 +28,7 @@ test(
           assertEquals(rowsOf(decodeTree(array)), rows, `${name}: ${ids}`);
         }
       }),
-      4,
+      2,
       { endOnFailure: true, examples: [[2]] }, // for this seed PyVortex chooses all of them; others may lack some
     );
     assert(chosen.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);

@@ -32,7 +32,7 @@ test(
           assertEquals(rowsOf(decodeTree(array)), rows, `${name}: ${ids}`);
         }
       }),
-      3,
+      2,
       { endOnFailure: true, examples: [[3]] }, // for this seed PyVortex chooses all of them; others may lack some
     );
     assert(chosen.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
@@ -94,7 +94,7 @@ test(...withWheel("strings as codes and compressed arrays are decoded by PyVorte
       const verdicts = judge(trees);
       for (const [index, { name, rows }] of trees.entries()) assertEquals(verdicts[index], { rows }, name);
     }),
-    2,
+    1,
     { endOnFailure: true },
   );
 });
