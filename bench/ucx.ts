@@ -2,7 +2,8 @@
  * Messages between two processes of this machine, beside UCX's own benchmark in C, `ucx_perftest` (Debian's package
  * ucx-utils), in the same error mode: alternating, five times each, the median of each. A row counts only if C's own
  * runs are within 20% of each other. It never pauses, so processes that sleep between two messages are compared with
- * bare calls of libucp that sleep in `poll` (`ucx_bare.ts`), and so are the runtime's own sockets (`ucx_socket.ts`).
+ * bare calls of libucp that sleep in `poll` (`ucx_bare.ts`), and so are the runtime's own sockets (`ucx_socket.ts`) and
+ * pipes that are watched as a worker watches UCX (`ucx_watch.ts`).
  * What has no counterpart is in `ucx_alone.ts`, and printed first.
  *
  * Usage: ucx.ts [--rounds=5] [--gpu | --gpus] [filter]      filter: part of the name of a row; --gpu: a GPU's memory alone,
@@ -38,8 +39,10 @@ const mib = kib * kib;
 
 function latency(tls: string, bytes: number, how: Job["how"], count: number, factor: number, plus = 0): Row {
   const size = bytes >= mib ? `${bytes / mib} MiB` : bytes >= kib ? `${bytes / kib} KiB` : `${bytes} B`;
-  const way = how === "socket" ? "the runtime's own Unix sockets" : tls === "tcp" ? "tcp" : "shared memory";
-  const name = `${way} ${size}, ${how === "socket" ? "awaited" : how}`;
+  const withoutUcx = { socket: "the runtime's own Unix sockets", watch: "watched pipes" } as const;
+  const name = how === "socket" || how === "watch"
+    ? `${withoutUcx[how]} ${size}, awaited`
+    : `${tls === "tcp" ? "tcp" : "shared memory"} ${size}, ${how}`;
   return {
     name,
     tls,
@@ -120,6 +123,7 @@ const rows: readonly Row[] = [
   asleep(latency("tcp", 1, "awaited", 300, 1)),
   asleep(latency(sm, 1, "awaited", 300, 1)),
   asleep(latency(sm, 1, "socket", 300, 1)), // the runtime's own floor
+  asleep(latency(sm, 1, "watch", 300, 1)), // what a worker adds to it without UCX
   rate("sync"),
   rate("awaited"),
   rate("bare"),
@@ -195,7 +199,13 @@ function visible(role: number): Record<string, string> {
 /** Milliseconds after which a process without news is killed: two minutes. */
 const limit = 120_000;
 
-const scripts = { sync: "ucx_peer.ts", awaited: "ucx_peer.ts", bare: "ucx_bare.ts", socket: "ucx_socket.ts" } as const;
+const scripts = {
+  sync: "ucx_peer.ts",
+  awaited: "ucx_peer.ts",
+  bare: "ucx_bare.ts",
+  socket: "ucx_socket.ts",
+  watch: "ucx_watch.ts",
+} as const;
 
 /** Runs the two processes of a job, and returns what the client measured. */
 async function ours({ name: _, tls, factor: _factor, plus: _plus, from, ...job }: Row): Promise<number> {

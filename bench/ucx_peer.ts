@@ -14,8 +14,8 @@ import { allocator } from "./ucx_memory.ts";
 export interface Job {
   readonly role: "client" | "server";
   readonly test: "latency" | "rate";
-  /** `bare`: by `ucx_bare.ts`. `socket`: by `ucx_socket.ts`, without UCX. */
-  readonly how: "sync" | "awaited" | "bare" | "socket";
+  /** `bare`: by `ucx_bare.ts`. `socket` and `watch`: by `ucx_socket.ts` and `ucx_watch.ts`, without UCX. */
+  readonly how: "sync" | "awaited" | "bare" | "socket" | "watch";
   readonly progress: ProgressMode;
   readonly bytes: number;
   /** Round trips, or messages. */
