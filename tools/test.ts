@@ -194,7 +194,7 @@ const waiting = (paths.length > 0 ? paths : allPaths()).flatMap((path) =>
   runtimes.map((runtime) => async () => void outcomes[runtime].push(await testUnder(runtime, path)))
 );
 const unchecked: Failure[] = [];
-// First: it takes a minute, mostly of one processor.
+// First, so that it does not run alone at the end.
 if (values.check) waiting.unshift(async () => void unchecked.push(...await check()));
 // One more than there are processors: tests waiting for a peer's death or a timeout leave their processor to another.
 const atOnce = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / memoryOfOne)));
