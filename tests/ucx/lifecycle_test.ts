@@ -199,6 +199,26 @@ for (const tls of settings) {
     }
   });
 
+  test(`the memory of a send that was given up stays until UCX is done with it, at the latest with its worker: ${over}`, async () => {
+    for (const isReceived of [true, false]) {
+      const { ucx, endpoint, sender, receiver } = await open(tls);
+      const { buffer, freed } = countedBuffer(big);
+      buffer.bytes().set(contentOf(7, big));
+      await assertRejects(() => endpoint.send(buffer, { tag: 1n, timeout: 20 }), UcxError, "UCS_ERR_TIMED_OUT");
+      buffer.close();
+      await turns(20);
+      if (ucx.version.startsWith("1.13.")) assertEquals(freed(), 0, "this UCX cannot cancel a send");
+      if (isReceived && freed() === 0) {
+        const into = new Uint8Array(big);
+        await receiver.recv(into, { tag: 1n });
+        assertContent(into, 7);
+      }
+      for (const worker of [receiver, sender]) worker.abort();
+      assertEquals(freed(), 1);
+      ucx.close();
+    }
+  });
+
   test(`the memory of a send stays until UCX is done with it, although its buffer is closed: ${over}`, async () => {
     const pair = await open(tls);
     const { buffer, freed } = countedBuffer(big);

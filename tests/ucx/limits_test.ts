@@ -5,6 +5,9 @@ import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { Ucx, type UcxEndpoint, UcxError, type UcxWorker } from "../../mod.ts";
+import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
+import { ownIdentity } from "../../src/ucx/process_identity.ts";
+import type { UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { unwritten } from "./unwritten.ts";
 import { partHeaders } from "../../src/ucx/message_parts.ts";
 
@@ -13,7 +16,12 @@ interface Scene {
   readonly back: UcxEndpoint;
   readonly worker: UcxWorker;
   readonly other: UcxWorker;
+  /** Memory whose owner answers no get and no atomic operation, and to which nothing is written. */
+  readonly silent: UcxRemoteKey;
 }
+
+/** Larger than UCX buffers unasked: it stays at the sender until it is received. */
+const large = new Uint8Array(new ArrayBuffer(4 << 20));
 
 /** Operations that never complete on their own. */
 const waits: Readonly<Record<string, (scene: Scene, limits: { signal?: AbortSignal; timeout?: number }) => unknown>> = {
@@ -34,14 +42,34 @@ const waits: Readonly<Record<string, (scene: Scene, limits: { signal?: AbortSign
   },
   "a send that waits for a stream": ({ endpoint }, limits) =>
     endpoint.send(unwritten(8).buffer, { tag: 9n, ...limits }),
+  "a send that nobody receives": ({ endpoint }, limits) => endpoint.send(large, { tag: 8n, ...limits }),
+  "sendMany": ({ endpoint }, limits) => endpoint.sendMany([large, large], { tag: 8n, ...limits }),
+  "sendMessage": ({ endpoint }, limits) => endpoint.sendMessage(large, limits),
+  "sendArray": ({ endpoint }, limits) => endpoint.sendArray(new Float64Array(large.buffer), limits),
+  "get": ({ endpoint, silent }, limits) => endpoint.get(new Uint8Array(8), silent, 0, limits),
+  "atomic": ({ endpoint, silent }, limits) => endpoint.atomic("add", silent, 0, 1n, limits),
+  "a flush behind a get": ({ endpoint, silent }, limits) => {
+    endpoint.get(new Uint8Array(8), silent).catch(() => {});
+    return endpoint.flush(limits);
+  },
+  "a worker's flush behind a get": ({ endpoint, other, silent }, limits) => {
+    endpoint.get(new Uint8Array(8), silent).catch(() => {});
+    return other.flush(limits);
+  },
 };
 
 for (const [name, wait] of Object.entries(waits)) {
   test(`limits end ${name}: a timeout, and a signal before, right after and later`, async () => {
-    using ucx = Ucx.open({ config: { TLS: "tcp" } });
-    const [worker, other] = [ucx.createWorker(), ucx.createWorker()];
-    const [back, endpoint] = [await worker.connect(other.address), await other.connect(worker.address)];
-    const scene = { endpoint, back, worker, other };
+    const config = { TLS: "tcp" };
+    using ucx = Ucx.open({ config });
+    using careful = Ucx.open({ config, remoteMemory: false });
+    const [worker, other] = [careful.createWorker(), ucx.createWorker()];
+    const back = await worker.connect(other.address, { errors: "none" });
+    const endpoint = await other.connect(worker.address, { errors: "none" });
+    await Promise.all([endpoint.send(new Uint8Array(1)), worker.recv(new Uint8Array(1))]); // until they are connected
+    using region = other.register(new Uint8Array(new ArrayBuffer(8)));
+    using silent = endpoint.remote(withTrailer(region.key.slice(0, -trailerBytes), ownIdentity())); // as if it were its own
+    const scene = { endpoint, back, worker, other, silent };
     const begin = async (limits: { signal?: AbortSignal; timeout?: number }) => await wait(scene, limits);
     await assertRejects(() => begin({ timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
     const reason = new RangeError("enough");
