@@ -133,6 +133,8 @@ const rows: readonly Row[] = [
   latency("tcp", mib, "bare", 600, 1.05),
   latency(sm, 1, "bare", 200_000, 1, isBun ? 0.2 : 0.6),
   latency(sm, mib, "bare", 1_000, 1.1),
+  withoutErrors(latency("tcp", mib, "bare", 600, 1.05)),
+  withoutErrors(latency(sm, mib, "bare", 1_000, 1.1)),
   latency(sm, 8 * kib, "bare", 50_000, 1.3),
   // UCX chooses the transports, as it does for a listener's connections.
   { ...latency(sm, 8 * kib, "bare", 50_000, 0, 1.5), tls: "all", name: "all transports 8 KiB, bare" },
@@ -170,10 +172,12 @@ const gpuRows: readonly Row[] = [
   onGpu("device", mib, "bare", 100_000, 0.9), // the floor
   onGpu("device", 64 * mib, "awaited", 400, 0.97),
   noticing(onGpu("device", 64 * mib, "awaited", 400, 0.97)),
+  onGpu("pool", 8, "awaited", 20_000),
   onGpu("pool", mib, "awaited", 20_000, 0.8),
   onGpu("pool", 64 * mib, "awaited", 400, 0.8),
   noticing(onGpu("pool", 64 * mib, "awaited", 400, 0.8)),
   from("pinned", onGpu("device", 64 * mib, "awaited", 100, 0.97)), // as C registers its host memory with CUDA
+  from("pinned", onGpu("pool", 64 * mib, "awaited", 100, 0.8)),
   onGpu("managed", 64 * mib, "awaited", 50, 0.97),
   onGpu("pinned", 64 * mib, "awaited", 50, 0.97),
 ];
