@@ -248,8 +248,7 @@ export function waitForEnd(stream: CudaStream): void {
 // law order/freeAfterAll: order/deferred_free
 /**
  * Calls `free` once everything now enqueued on these devices, on any stream, is done: at once if it already is, else
- * when {@linkcode freeAfter} would. One device after the other: of a later one, what was enqueued meanwhile is awaited,
- * too.
+ * when {@linkcode freeAfter} would. Devices are awaited in turn: a later one also for work enqueued in the meantime.
  */
 export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): void {
   const [device, ...others] = devices;

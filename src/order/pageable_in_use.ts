@@ -1,7 +1,7 @@
 /**
  * Ordinary host memory that work on a stream uses. Querying the driver for each copy would take longer than a small
  * copy, so all memory that one stream uses is pinned together. It is unpinned when the host has waited for the stream;
- * otherwise one event marks the stream's end for all of it, once it is much or the stream is closed.
+ * otherwise one event marks the stream's end for all of it, once enough is in flight or the stream is closed.
  *
  * @module
  */
@@ -18,9 +18,9 @@ import { reportUncaught } from "../ffi/mod.ts";
 import { freeAfter, freeAfterAll, pollPending } from "./deferred_free.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
-/** How many bytes are much. 64 buffers are much, too: each counts as at least one share. */
-const much = 16 * 2 ** 20;
-const share = much / 64;
+/** Bytes in flight that warrant an event. So do 64 buffers: each counts as at least one share. */
+const enough = 16 * 2 ** 20;
+const share = enough / 64;
 
 /** Entries whose end is not marked yet. This set keeps them alive: their streams may be dropped. */
 const open = new Set<InFlight>();
@@ -69,7 +69,7 @@ class InFlight implements StreamWatcher {
     this.#weight += Math.max(buffer.size, share);
     // A foreign stream may be destroyed before its end is marked; so may a closed one, or a stream of a closed device.
     const stream = this.#stream;
-    if (this.#weight >= much || !stream[internals].isHandleStable || stream.device.isClosed) this.onClosing();
+    if (this.#weight >= enough || !stream[internals].isHandleStable || stream.device.isClosed) this.onClosing();
   }
 
   onPassed(): void {

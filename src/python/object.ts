@@ -14,7 +14,7 @@ import { pointerOf } from "./take_capsule.ts";
 import { openArray, openStream } from "./arrow_capsules.ts";
 import { arraySource, StridedMemoryView } from "../view/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, isPlainObject, type OptionNames } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
@@ -40,7 +40,6 @@ import {
   setItem,
 } from "./python_members.ts";
 import { jsonOf, withObjects } from "./copied.ts";
-import { isPlain } from "./plain.ts";
 import { toPython } from "./to_python.ts";
 
 /**
@@ -631,7 +630,7 @@ const mayTakeForKeywords = new Set(["TypeError", "ValueError", "AttributeError",
 
 /** Explains how to pass keyword arguments, if the last argument looks as if it was meant as such. */
 function keywordsHint(last: unknown): string {
-  if (!isPlain(last) || Object.keys(last).length === 0) return "";
+  if (!isPlainObject(last) || Object.keys(last).length === 0) return "";
   const names = Object.keys(last).join(", ");
   return `\nThe last argument, { ${names} }, is a dict to Python. Arguments by name are given as kwargs({ ${names} }).`;
 }

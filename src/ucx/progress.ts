@@ -73,10 +73,9 @@ export interface Watched {
 }
 
 /**
- * Sleeping workers that have pending promises. Possibly nothing else references them: the program often holds nothing
- * but the promise, and a promise does not reference what will settle it, while a waiting async function is kept alive
- * by that promise alone, with all its variables, a worker among them. A sleeping worker that is not in this set can be
- * collected.
+ * Sleeping workers that have pending promises. Often nothing else references them: a promise does not reference what
+ * will settle it, and the async function that awaits it, with a worker among its variables, is kept alive by the promise
+ * alone. A sleeping worker that is not in this set can be collected.
  */
 const awaited = new Set<Progress>();
 

@@ -442,7 +442,7 @@ export const orderMutations: readonly Mutation[] = [
   ...law("order/InFlight.add", [
     ["Math.max(buffer.size, share)", "buffer.size", "Thousands of small arrays are kept."],
     ["Math.max(buffer.size, share)", "share", "Copies keep 64 arrays of any size."],
-    ["this.#weight >= much || ", "", "Copies that are not awaited keep more and more memory."],
+    ["this.#weight >= enough || ", "", "Copies that are not awaited keep more and more memory."],
     [" || !stream[internals].isHandleStable", "", "The end of a stream is marked after the stream was destroyed."],
     [" || stream.device.isClosed", "", "Memory that was used after its Cuda was closed is kept for ever."],
   ]),

@@ -113,7 +113,7 @@ test("an operation on memory whose operations are to be synchronous is done when
   }
 });
 
-test("of ranges that do not overlap the one that holds an address is found, and overlaps are detected", () => {
+test("among ranges that do not overlap, the one that contains an address is found, and overlaps are detected", () => {
   const range = fc.record({
     start: fc.bigInt({ min: 0n, max: 60n }),
     bytes: fc.integer({ min: 1, max: 12 }),

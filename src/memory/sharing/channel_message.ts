@@ -6,6 +6,7 @@
  */
 import { CudaEvent, type IpcHandle } from "../../device/mod.ts";
 import { FileDescriptor } from "../../unix/mod.ts";
+import { isPlainObject } from "../../layout/mod.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
 import { MemoryBuffer } from "../memory_buffer.ts";
 import type { BufferDescriptor } from "../buffer_descriptor.ts";
@@ -108,7 +109,7 @@ export function extract(value: Shareable): { readonly value: unknown; readonly f
     }
     if (one === null || typeof one === "string" || typeof one === "boolean" || Number.isFinite(one)) return one;
     if (Array.isArray(one)) return one.map((element, i) => walk(element, [...path, i]));
-    if (isPlain(one)) {
+    if (isPlainObject(one)) {
       return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, walk(member, [...path, key])]));
     }
     const where = path.length === 0 ? "" : ` at ${path.join(".")}`;
@@ -141,10 +142,4 @@ function member(holder: unknown, key: string | number): unknown {
 function isResource(value: unknown): value is SharedResource {
   return value instanceof MemoryBuffer || value instanceof DeviceMemoryResource || value instanceof CudaEvent ||
     value instanceof FileDescriptor;
-}
-
-function isPlain(value: unknown): value is object {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

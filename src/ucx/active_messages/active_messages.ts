@@ -254,7 +254,7 @@ export class UcxActiveMessage {
     const { place, data, bytes } = this.#data;
     const { memory: { memcpy } } = libc();
     const streams = [...new Set(memory.buffers.map(streamOf))].filter((stream) => stream !== null);
-    // A GPU copies in its stream's time, and reads memory of ours meanwhile: UCX may take its own back at any moment.
+    // The GPU copies later, so it reads a copy of ours: UCX may reclaim its buffer at any moment.
     using own = streams.length > 0 ? host.allocate(this.length) : null;
     let from = bytes === null || bytes.length === 0 ? data : ffiPort().addressOf(bytes.buffer);
     if (own !== null) memcpy(own.ptr, from, BigInt(this.length));

@@ -16,8 +16,8 @@ import type { WorkerResources } from "../worker_resources.ts";
 const controlId = 3;
 
 /**
- * From the reader: it has `taken` bytes; it has taken the `end`; it takes no more, `cancelled`. From the writer: there
- * is one, `writing`, which a reader that goes must notify. From either: its endpoint is being `closed` in order, not
+ * From the reader: it has `taken` bytes; it has taken the `end`; it takes no more, `cancelled`. From the writer: it
+ * exists (`writing`), so a reader that leaves must notify it. From either: its endpoint is being `closed` in order, not
  * lost; it has `acknowledged` that, and everything sent before.
  */
 export const controlKinds = ["taken", "end", "cancelled", "writing", "closed", "acknowledged"] as const;

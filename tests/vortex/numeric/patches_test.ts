@@ -28,7 +28,7 @@ test("patches stand where they say, the last of several counting, and nothing el
   }));
 });
 
-test("a patch of a missing row is refused, before the first as behind the last", () => {
+test("a patch of a missing row is refused, before the first row and after the last", () => {
   const out = new Uint8Array(16);
   const patch = (index: number | bigint, bits: 8 | 64 = 8) =>
     patchInto(out, new Uint8Array(4), 4, indicesOf(bytesOf([BigInt(index)], bits), bits), 10);
