@@ -159,6 +159,9 @@ const runtimes = ["deno", "bun"] as const;
 
 let reports = 0;
 
+/** How long each process took. */
+const processes: Duration[] = [];
+
 /**
  * Writes one module that imports all tests of a folder. Deno reloads their imports for each file that it is passed, a
  * quarter of a second each time; Bun loads them once.
@@ -176,7 +179,10 @@ async function testUnder(runtime: keyof typeof commands, path: string): Promise<
   const [command = "", ...args] = commands[runtime](report);
   const isJoined = runtime === "deno" && statSync(path).isDirectory();
   const what = isJoined ? joined(path, report) : `./${path}`;
-  const ended = await run(`${runtime.padEnd(4)} ${path.replace(/^tests\//, "")}`, command, [...args, what]);
+  const label = `${runtime.padEnd(4)} ${path.replace(/^tests\//, "")}`;
+  const begun = performance.now();
+  const ended = await run(label, command, [...args, what]);
+  processes.push({ name: label, seconds: (performance.now() - begun) / 1000 });
   return read(path, report, ended);
 }
 
@@ -225,7 +231,11 @@ for (const { runtime, durations } of sums) {
   const slowest = durations.toSorted((one, other) => other.seconds - one.seconds).slice(0, 10);
   for (const { name, seconds } of slowest) console.log(`${seconds.toFixed(1).padStart(7)}  ${name}`);
 }
-console.log(`\nAll of them in ${seconds} s, ${atOnce} at a time.`);
+const taken = processes.toSorted((one, other) => other.seconds - one.seconds);
+console.log(
+  `\nProcesses, in seconds: ${taken.map(({ name, seconds }) => `${name} ${Math.round(seconds)}`).join(", ")}`,
+);
+console.log(`All of them in ${seconds} s, ${atOnce} at a time.`);
 for (const { runtime, passed, failed, skipped } of sums) {
   console.log(`${runtime}: ${passed.length} passed, ${failed.length} failed, ${skipped.length} skipped`);
   for (const { name, why } of failed) console.log(`  failed: ${name}${why ? `\n${shortened(why)}` : ""}`);
