@@ -9,7 +9,7 @@ import { Cuda } from "../../mod.ts";
 import { measureBandwidth } from "../../src/cli/bandwidth/mod.ts";
 import type { BandwidthReport } from "../../src/cli/bandwidth/format.ts";
 import { measurements } from "../../src/cli/bandwidth/measurements.ts";
-import { medianOf } from "../../src/cli/bandwidth/measure.ts";
+import { medianOf } from "../../src/cli/median.ts";
 import { matricesToSvg } from "../../src/cli/matrix_svg.ts";
 import { pciDistance, pciPlace } from "../../src/cli/topology/pci.ts";
 import type { TopologyReport } from "../../src/cli/topology/examine.ts";

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { medianOf } from "../median.ts";
 import { isSticky } from "../../driver/mod.ts";
 import { type Bench, isFullOf, type Seat } from "./bench.ts";
 import type { Lane, Measurement } from "./measurements.ts";
@@ -111,14 +112,6 @@ function time(main: Lane, others: readonly Lane[], iterations: number): number {
   main.stream.record(end);
   end.synchronize();
   return end.millisecondsSince(start);
-}
-
-/** The median. */
-export function medianOf(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const [low = NaN, high = NaN] = [sorted[Math.max(0, middle - 1)], sorted[middle]];
-  return sorted.length % 2 === 1 ? high : (low + high) / 2;
 }
 
 function statisticsOf(cells: readonly (readonly (number | null)[])[]) {

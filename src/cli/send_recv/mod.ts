@@ -9,18 +9,11 @@
  */
 import process from "node:process";
 import { ffiPort } from "../../ffi/mod.ts";
+import { medianOf } from "../median.ts";
 import { ProgressLine } from "../progress_line.ts";
 import { warnOnStandardError } from "../ucx_log.ts";
 import { parseOptions, type SendRecvOptions, sendRecvUsage } from "./options.ts";
-import {
-  bytesOf,
-  type Comparison,
-  formatReport,
-  formatRoundTrip,
-  jsonReport,
-  medianOf,
-  statisticsOf,
-} from "./report.ts";
+import { bytesOf, type Comparison, formatReport, formatRoundTrip, jsonReport, statisticsOf } from "./report.ts";
 
 export { sendRecvUsage } from "./options.ts";
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { medianOf } from "../median.ts";
 import { formatBinary, formatRateBinary } from "./byte_counts.ts";
 import type { SendRecvOptions } from "./options.ts";
 
@@ -45,13 +46,6 @@ export interface Report {
 /** Bytes that one transfer carries. */
 export function bytesOf({ bytes, buffers }: Pick<SendRecvOptions, "bytes" | "buffers">): number {
   return bytes * buffers;
-}
-
-/** The middle value, or the mean of the two in the middle. */
-export function medianOf(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const [low = NaN, high = NaN] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
-  return (low + high) / 2;
 }
 
 /**

@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { test } from "node:test";
 import { formatBinary, formatRateBinary } from "../../../src/cli/send_recv/byte_counts.ts";
-import { formatReport, jsonReport, medianOf, statisticsOf } from "../../../src/cli/send_recv/report.ts";
+import { medianOf } from "../../../src/cli/median.ts";
+import { formatReport, jsonReport, statisticsOf } from "../../../src/cli/send_recv/report.ts";
 import { patiently } from "../../support/child.ts";
 import { allowedProcessors } from "../../support/processors.ts";
 import { check, fc } from "../../support/property.ts";
