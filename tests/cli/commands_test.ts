@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -11,6 +12,23 @@ import { patiently } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+/** The files that a source loads by its static imports, itself among them. */
+function loadedBy(file: string, found = new Set<string>()): Set<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (
+    const [, target = ""] of readFileSync(file, "utf8").matchAll(/^(?:im|ex)port (?!type)[^;]*?from "(\.[^"]+)"/gm)
+  ) {
+    loadedBy(join(dirname(file), target), found);
+  }
+  return found;
+}
+
+test("help and errors load no room that a command needs for its work", () => {
+  const rooms = new Set([...loadedBy(main)].map((file) => /src\/(\w+)\//.exec(file)?.[1] ?? "bindings"));
+  assertEquals([...rooms].toSorted(), ["bindings", "cli", "ffi", "layout"]);
+});
 const runtime = "deno" in process.versions ? ["run", "-A", main] : [main];
 
 function causeway(...args: string[]) {

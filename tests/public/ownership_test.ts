@@ -30,7 +30,7 @@ const count = 12;
 
 /** How many objects have ended, once the collector has had time for `due` of them, or to show that none ends. */
 async function endedOf(ended: () => number, due: number): Promise<number> {
-  for (let round = 0; round < (due === 0 ? 3 : 1) || (ended() < due && round < 60); round++) {
+  for (let round = 0; round < (due === 0 ? 3 : 2) || (ended() < due && round < 60); round++) {
     await collectGarbage();
     liveExports(); // reading it reclaims what was released
   }
