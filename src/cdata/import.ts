@@ -244,7 +244,7 @@ interface ImportState {
 function returnToProducer(_: bigint, stream: CudaStream | null, shared: ImportState): void {
   const { streams, moved } = shared;
   // Retained, because the next buffer may be closed long after the stream's last user has gone.
-  if (stream !== null && !streams.has(stream)) streams.set(stream, stream.retained());
+  if (stream !== null) streams.getOrInsertComputed(stream, () => stream.retained());
   if (--shared.users > 0) return;
   const orders = moved === 0n ? [] : [...streams.keys()].map((one) => () => hostWaitsBeforeReturn(one.orSuccessor));
   const give = () => {

@@ -56,24 +56,24 @@ export function command<const T extends { readonly [name: string]: DescribedOpti
   const { name, takes, summary, positionals: [fewest, most] = [0, 0] } = parts;
   const options: OptionTable & T = { ...parts.options, help: helpOption };
   const help = helpOf(parts);
-  const look = lookAt(name);
+  const hint = helpHint(name);
   const run = (args: readonly string[]) => {
-    const given = readArguments(args, options, look);
+    const given = readArguments(args, options, hint);
     // parseArgs knows `help`, which is not among the command's own options.
     if ((given.values as { readonly help?: boolean }).help === true) {
       console.log(help);
       return 0;
     }
     const { positionals } = given;
-    if (positionals.length < fewest) throw new UsageError(`${name} needs ${takes.split(" ")[0]}`, look);
-    if (positionals.length > most) throw new UsageError(`${name} does not take ${positionals[most]}`, look);
+    if (positionals.length < fewest) throw new UsageError(`${name} needs ${takes.split(" ")[0]}`, hint);
+    if (positionals.length > most) throw new UsageError(`${name} does not take ${positionals[most]}`, hint);
     return parts.run(given);
   };
   return { name, takes, summary, help, run };
 }
 
-/** Where to look after bad arguments. */
-export function lookAt(name: string): string {
+/** What to say after bad arguments. */
+export function helpHint(name: string): string {
   return `causeway ${name} --help lists the options.`;
 }
 

@@ -65,7 +65,7 @@ function colour(heat: number | null): string {
   if (heat === null) return "#e8e8e8";
   const [from, to] = [[255, 247, 205], [13, 60, 120]] as const;
   const mixed = from.map((one, i) => Math.round(one + ((to[i] ?? one) - one) * Math.min(1, Math.max(0, heat))));
-  return `#${mixed.map((one) => one.toString(16).padStart(2, "0")).join("")}`;
+  return `#${Uint8Array.from(mixed).toHex()}`;
 }
 
 /** Escapes text for XML. Characters that XML cannot contain at all become question marks. */

@@ -136,15 +136,9 @@ function fields(...values: readonly (readonly [bytes: 2 | 4 | 8, value: number])
   return bytes;
 }
 
-const joined = (...parts: readonly Uint8Array[]) => {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
-};
+function joined(...parts: readonly Uint8Array[]): Uint8Array {
+  return nodeBuiltin("node:buffer").Buffer.concat(parts);
+}
 
 /** Marks sizes that are in the extra field. */
 const elsewhere = 0xffff_ffff;

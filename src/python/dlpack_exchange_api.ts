@@ -11,14 +11,15 @@ import {
   DLPackExchangeAPI,
   DLPackExchangeAPIHeader,
 } from "../../bindings/dlpack.ts";
-import { cString, ffiPort, libc, NativeArena, type NativeFunction, type Out, struct } from "../ffi/mod.ts";
+import { cString, ffiPort, NativeArena, type NativeFunction, type Out, struct } from "../ffi/mod.ts";
 import { callReturnsZero, mapExecutable } from "../native/mod.ts";
 import { DType } from "../layout/mod.ts";
-import { StridedMemoryView } from "../view/mod.ts";
-import { callDeleter, type ImportOptions } from "../dlpack/mod.ts";
+import type { StridedMemoryView } from "../view/mod.ts";
+import type { ImportOptions } from "../dlpack/mod.ts";
 import { consumerStream, ExchangeError, orderStreams } from "../order/mod.ts";
 import { currentStreamCode } from "./current_stream_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { importTensor } from "./import_tensor.ts";
 import { aarch64Call, x8664Call } from "./python_call_thunk.ts";
 import { exchangeApiSource } from "./guest_source.ts";
 import { mostDevices, workStreamsAddress } from "./current_work_streams.ts";
@@ -43,15 +44,14 @@ export function offerExchangeApi(python: Interpreter): void {
   const { arch } = ffiPort().platform;
   if (arch === "other" || offered.has(python)) return;
   offered.add(python);
-  const at = (name: string) => libc().loading.dlsym(python.library, cString(name));
   python.release(python.executeGuest(exchangeApiSource));
   const encode = arch === "aarch64" ? aarch64Call : x8664Call;
   const call = (callable: "tensor_from_object" | "object_from_tensor") =>
     encode({
-      PyLong_FromVoidPtr: at("PyLong_FromVoidPtr"),
-      PyObject_CallFunctionObjArgs: at("PyObject_CallFunctionObjArgs"),
-      PyLong_AsVoidPtr: at("PyLong_AsVoidPtr"),
-      Py_DecRef: at("Py_DecRef"),
+      PyLong_FromVoidPtr: python.functionAt("PyLong_FromVoidPtr"),
+      PyObject_CallFunctionObjArgs: python.functionAt("PyObject_CallFunctionObjArgs"),
+      PyLong_AsVoidPtr: python.functionAt("PyLong_AsVoidPtr"),
+      Py_DecRef: python.functionAt("Py_DecRef"),
       callable: python.helper(callable),
     });
   const words = workStreamsAddress();
@@ -185,15 +185,6 @@ export function importByExchangeApi(
     return view;
   } catch (error) {
     view.close();
-    throw error;
-  }
-}
-
-function importTensor(managedTensorVersioned: bigint, options: ImportOptions): StridedMemoryView {
-  try {
-    return StridedMemoryView.fromDlpack({ managedTensorVersioned }, options);
-  } catch (error) {
-    callDeleter(managedTensorVersioned, true); // it was made for this import alone
     throw error;
   }
 }

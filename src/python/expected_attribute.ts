@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { cString, libc } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
 
@@ -29,7 +28,7 @@ export function expectedAttribute(
   if (target === 0n) return BigUint64Array.of(minus(object), 0n, 0n, 0n, 0n, 0n);
   const [selfOf = 0n, functionOf = 0n] =
     (kind === Kind.method ? ["PyMethod_Self", "PyMethod_Function"] : ["PyCFunction_GetSelf", "PyCFunction_GetFunction"])
-      .map((name) => libc().loading.dlsym(python.library, cString(name)));
+      .map((name) => python.functionAt(name));
   const type = BigInt(python.typeOf(object));
   return BigUint64Array.of(0n, minus(type), minus(owner), minus(target), selfOf, functionOf);
 }

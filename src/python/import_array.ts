@@ -6,17 +6,12 @@
 import { cString, readCString } from "../ffi/mod.ts";
 import { DType } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
-import {
-  callDeleter,
-  DlpackTensor,
-  fromArrayInterface,
-  fromCudaArrayInterface,
-  type ImportOptions,
-} from "../dlpack/mod.ts";
+import { DlpackTensor, fromArrayInterface, fromCudaArrayInterface, type ImportOptions } from "../dlpack/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { capsuleName } from "./take_capsule.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
+import { importTensor } from "./import_tensor.ts";
 import { PythonError } from "./error.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -47,7 +42,7 @@ export function importArray(
   }
   if (!python.typeHas(object, "__dlpack__")) return importDescribed(python, object, options);
   try {
-    return importTensor(python, object, options);
+    return importFromProducer(python, object, options);
   } catch (error) {
     // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, ml_dtypes types.
     if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
@@ -75,18 +70,13 @@ function importFromNumpy(python: Interpreter, object: bigint, options: ImportOpt
       return null;
     }
     capsules.PyCapsule_SetName(capsule, capsuleName("used_dltensor_versioned"));
-    try {
-      return StridedMemoryView.fromDlpack({ managedTensorVersioned }, options);
-    } catch (error) {
-      callDeleter(managedTensorVersioned, true);
-      throw error;
-    }
+    return importTensor(managedTensorVersioned, options);
   } finally {
     python.release(capsule);
   }
 }
 
-function importTensor(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+function importFromProducer(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
   const taken = importByExchangeApi(python, object, options);
   if (taken !== null) return taken;
   const capsule = python.callHelper("request_capsule", [python.retain(object), streamForProducer(python, options)]);

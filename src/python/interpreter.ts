@@ -4,7 +4,7 @@
  * @module
  */
 import { type cpython, Py_input } from "../../bindings/cpython.ts";
-import { cString, type Functions, NativeArena, type NativeLibrary, type Out, readCString } from "../ffi/mod.ts";
+import { cString, type Functions, libc, NativeArena, type NativeLibrary, type Out, readCString } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
@@ -125,7 +125,7 @@ export class Interpreter {
   /** Path of libpython. */
   readonly path: string;
   /** `dlopen`'s handle of it. */
-  readonly library: bigint;
+  readonly #library: bigint;
   /** `3.12.3`. */
   readonly version: string;
   /** None, True and False, which live as long as the process. */
@@ -177,7 +177,7 @@ export class Interpreter {
   constructor({ path, handle, functions }: NativeLibrary<typeof cpython>) {
     this.api = functions;
     this.path = path;
-    this.library = handle;
+    this.#library = handle;
     this.version = readCString(functions.opening.Py_GetVersion()).split(" ")[0] ?? "";
     this.#area = this.#argumentArea();
     const state = this.api.threads.PyGILState_Ensure();
@@ -393,6 +393,11 @@ export class Interpreter {
     } finally {
       this.release(run);
     }
+  }
+
+  /** The address of a C function, or 0n if this version of Python does not have it. */
+  functionAt(name: string): bigint {
+    return libc().loading.dlsym(this.#library, cString(name));
   }
 
   /** Runs statements; the result is None. */

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { cString, ffiPort, type HandleArgument, layoutOf, libc, NativeArena } from "../ffi/mod.ts";
+import { ffiPort, type HandleArgument, layoutOf, NativeArena } from "../ffi/mod.ts";
 import { assembleHere, runCode } from "../native/mod.ts";
+import { blockConstants } from "./block_constants.ts";
 import { Status } from "./call_programs.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { item_block, itemOffsets, itemProgram } from "./item_programs.ts";
@@ -36,19 +37,7 @@ export class ItemReader {
     this.#view = new DataView(buffer, byteOffset, size);
     this.#doubles = new Float64Array(buffer, byteOffset, size / 8);
     this.#ints = new Int32Array(buffer, byteOffset, size / 4);
-    const { none, true: yes, false: no } = python.singletons;
-    const known: { readonly [field in keyof typeof itemOffsets]?: bigint } = {
-      ...Object.fromEntries(
-        Object.keys(item_block).filter((field) => field.startsWith("Py"))
-          .map((field) => [field, libc().loading.dlsym(python.library, cString(field))]),
-      ),
-      minusFloat: -python.helper("float"),
-      minusInt: -python.helper("int"),
-      minusNone: -none,
-      minusTrue: -yes,
-      minusFalse: -no,
-    };
-    for (const [field, value] of Object.entries(known)) {
+    for (const [field, value] of Object.entries(blockConstants(python, item_block))) {
       this.#view.setBigInt64(itemOffsets[field as keyof typeof itemOffsets], value, littleEndian); // a field, as above
     }
   }

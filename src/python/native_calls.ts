@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { cString, ffiPort, type HandleArgument, layoutOf, libc, NativeArena } from "../ffi/mod.ts";
+import { ffiPort, type HandleArgument, layoutOf, NativeArena } from "../ffi/mod.ts";
 import { assembleHere, runCode } from "../native/mod.ts";
+import { blockConstants } from "./block_constants.ts";
 import {
   attributeProgram,
   call_block,
@@ -65,8 +66,7 @@ const nowhere = halves(0n);
  * @returns null if the system refuses executable memory, or a function is missing: before Python 3.10
  */
 export function nativePrograms(python: Interpreter, typeAt: number): NativePrograms | null {
-  const at = (name: string) => libc().loading.dlsym(python.library, cString(name));
-  const again = at("Py_NewRef");
+  const again = python.functionAt("Py_NewRef");
   if (again === 0n) return null;
   const programs = [true, false].flatMap((locks) => [
     callProgram(typeAt, locks, false),
@@ -76,16 +76,8 @@ export function nativePrograms(python: Interpreter, typeAt: number): NativeProgr
   const code = assembleHere(programs)?.map((address) => ffiPort().handle(address));
   if (code === undefined) return null;
   const program = (i: number): NativeProgram => ({ locking: code[i] ?? 0n, locked: code[3 + i] ?? 0n });
-  const { none, true: yes, false: no } = python.singletons;
-  const known: { readonly [field in keyof typeof offsets]?: bigint } = {
-    ...Object.fromEntries(
-      Object.keys(call_block).filter((field) => field.startsWith("Py")).map((field) => [field, at(field)]),
-    ),
-    minusFloat: -python.helper("float"),
-    minusInt: -python.helper("int"),
-    minusNone: -none,
-    minusTrue: -yes,
-    minusFalse: -no,
+  const known = {
+    ...blockConstants(python, call_block),
     functionCell: python.helper("function_cell"),
     argumentsCell: python.helper("arguments_cell"),
     keywordsCell: python.helper("keywords_cell"),
@@ -100,11 +92,11 @@ export function nativePrograms(python: Interpreter, typeAt: number): NativeProgr
     attribute: program(2),
     words,
     makers: {
-      float: halves(at("PyFloat_FromDouble")),
-      int: halves(at("PyLong_FromDouble")),
-      text: halves(at("PyUnicode_FromStringAndSize")),
+      float: halves(python.functionAt("PyFloat_FromDouble")),
+      int: halves(python.functionAt("PyLong_FromDouble")),
+      text: halves(python.functionAt("PyUnicode_FromStringAndSize")),
       again: halves(again),
-      dict: halves(at("PyDict_New")),
+      dict: halves(python.functionAt("PyDict_New")),
     },
     frames: {
       one: halves(python.helper("call_framed_with_one")),

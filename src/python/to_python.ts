@@ -163,32 +163,37 @@ class Conversion {
     this.#above.pop();
   }
 
-  // law python/Conversion.list: python/values, python/leaks
+  // law python/Conversion.filled: python/values, python/object, python/frame, python/leaks
+  /** A new container with what `fill` puts in, which is released if that is refused. */
+  #filled(container: object, make: () => bigint, fill: (made: bigint) => void): bigint {
+    this.#enter(container);
+    const made = make();
+    try {
+      fill(made);
+    } catch (error) {
+      this.#python.release(made);
+      throw error;
+    }
+    this.#leave();
+    return made;
+  }
+
   #list(items: readonly unknown[]): bigint {
     const python = this.#python;
     const floats = python.floatLists.make(items);
     if (floats !== 0n) return floats;
     const { PyList_New, PyList_SetItem } = python.api.lists;
-    this.#enter(items);
-    const made = PyList_New(BigInt(items.length));
-    try {
+    return this.#filled(items, () => PyList_New(BigInt(items.length)), (made) => {
       // adopts the references
       for (let i = 0; i < items.length; i++) PyList_SetItem(made, position(i), this.value(items[i]));
-      this.#leave();
-      return made;
-    } catch (error) {
-      python.release(made);
-      throw error;
-    }
+    });
   }
 
   // law python/Conversion.dict: python/object, python/frame, python/leaks
   #dict(pairs: ReadonlyMap<unknown, unknown>): bigint {
     const python = this.#python;
     const { PyDict_New, PyDict_SetItem } = python.api.dicts;
-    this.#enter(pairs);
-    const made = PyDict_New();
-    try {
+    return this.#filled(pairs, PyDict_New, (made) => {
       for (const pair of pairs) {
         const objects = this.all(pair);
         const [key = 0n, value = 0n] = objects;
@@ -196,12 +201,7 @@ class Conversion {
         for (const object of objects) python.release(object);
         python.checkInt(code);
       }
-      this.#leave();
-      return made;
-    } catch (error) {
-      python.release(made);
-      throw error;
-    }
+    });
   }
 
   // law python/Conversion.set: python/conversions, python/leaks
@@ -216,21 +216,14 @@ class Conversion {
   #plain(container: Readonly<Record<string, unknown>>): bigint {
     const python = this.#python;
     const { PyDict_New, PyDict_SetItem } = python.api.dicts;
-    this.#enter(container);
-    const made = PyDict_New();
-    try {
+    return this.#filled(container, PyDict_New, (made) => {
       for (const name of Object.keys(container)) {
         const value = this.value(container[name]);
         const code = PyDict_SetItem(made, python.key(name), value); // a key is valid until the next one is made
         python.release(value);
         python.checkInt(code);
       }
-      this.#leave();
-      return made;
-    } catch (error) {
-      python.release(made);
-      throw error;
-    }
+    });
   }
 
   // law python/Conversion.stream: python/object, python/frame, python/leaks

@@ -94,12 +94,12 @@ const masks = {
   sized: request | cb | user_data | memory_type | flagsField | UCP_OP_ATTR_FLAG.NO_IMM_CMPL,
 } as const satisfies Record<CompletionKind, number>;
 
-// law ucx/isTellable: ucx/operation
+// law ucx/isUnambiguous: ucx/operation
 /**
  * Whether the lower half of UCX's return value distinguishes the three cases: 0 (done), a status from -1 to -100
  * (failed), or the address of a request. Reading all of it would allocate a bigint.
  */
-export function isTellable(request: bigint): boolean {
+export function isUnambiguous(request: bigint): boolean {
   const low = BigInt.asIntN(32, request);
   return low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST);
 }
@@ -381,7 +381,7 @@ export class OperationPool {
       const view = new DataView(memory, at, bytes);
       const number = this.#all.length;
       const operation = new Operation(block + BigInt(at), view, this.#ringAddress, number, this.#requestBytes);
-      if (!isTellable(operation.request)) continue;
+      if (!isUnambiguous(operation.request)) continue;
       this.#all.push(operation);
       this.#free.push(operation);
     }

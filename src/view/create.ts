@@ -18,7 +18,7 @@ import {
 } from "../layout/mod.ts";
 import { asElement, dtypeOfNested, dtypeOfValue, flatValues, shapeOf } from "./nested_values.ts";
 import type { MemoryResource } from "../memory/mod.ts";
-import { allocateAt, allocateFrom, checkPlaceOfArray, copyOf, noStreamOfHost, type Place } from "./place.ts";
+import { allocateAt, allocateFrom, checkPlaceOfArray, copyOf, newArray, noStreamOfHost, type Place } from "./place.ts";
 
 /** Element type and place of a new array. */
 export interface CreateOptions<T extends DTypeLike = DTypeLike> {
@@ -90,7 +90,7 @@ export function full<T>(shape: Shape, value: ElementValue, given: Given, make: M
 }
 
 // law view/create: view/create
-/** An array in new memory, which closing the array frees; if filling fails the memory is freed at once. */
+/** An array in new memory where it is wanted. */
 function create<T>(
   shape: Shape,
   { dtype, device, memory, stream }: Wanted,
@@ -102,13 +102,7 @@ function create<T>(
   const buffer = memory === undefined
     ? allocateAt(device ?? "host", bytes, stream ?? null)
     : allocateFrom(memory, bytes, stream, device);
-  try {
-    fill({ buffer, offset: 0, layout, dtype, readonly: false }, buffer.stream);
-  } catch (error) {
-    buffer.close();
-    throw error;
-  }
-  return make(buffer, 0, layout, dtype, false, buffer);
+  return newArray(buffer, layout, dtype, make, (array) => fill(array, buffer.stream));
 }
 
 // law view/range: view/create

@@ -91,14 +91,25 @@ export function copyOf<T>(array: ArrayParts, options: ArrayCopyOptions, make: Ma
   const buffer = memory === undefined
     ? allocateAt(place, bytes, stream)
     : allocateFrom(memory, bytes, place === "host" ? options.stream : stream ?? undefined, options.device);
-  try {
+  return newArray(buffer, layout, dtype, make, (copy) => {
     const given = stream === null ? none : { stream };
-    copyElements(array, { buffer, offset: 0, layout, dtype, readonly: false }, {
-      ...given,
-      convert: dtype !== array.dtype,
-    });
+    copyElements(array, copy, { ...given, convert: dtype !== array.dtype });
     const isEnqueued = array.buffer.device !== null || buffer.device !== null;
     if (isEnqueued && (array.buffer.kind === "host" || buffer.kind === "host")) hostWaitsForCopy(stream);
+  });
+}
+
+// law view/newArray: view/create, view/array_copies
+/** An array in new memory, which closing the array frees; if filling it fails, the memory is freed at once. */
+export function newArray<T>(
+  buffer: MemoryBuffer,
+  layout: StridedLayout,
+  dtype: DType,
+  make: MakeArray<T>,
+  fill: (array: ArrayParts) => void,
+): T {
+  try {
+    fill({ buffer, offset: 0, layout, dtype, readonly: false });
   } catch (error) {
     buffer.close();
     throw error;

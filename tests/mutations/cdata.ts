@@ -283,13 +283,13 @@ export const cdataMutations: readonly Mutation[] = [
   ...law("cdata/returnToProducer", [
     ["  runAll([...orders, give]);\n", "  runAll([give]);\n", "Foreign memory is freed while our work still uses it."],
     [
-      "  if (stream !== null && !streams.has(stream)) streams.set(stream, stream.retained());\n",
+      "  if (stream !== null) streams.getOrInsertComputed(stream, () => stream.retained());\n",
       "",
       "Foreign memory is freed while our work still uses it.",
     ],
     [
-      "streams.set(stream, stream.retained());",
-      "streams.set(stream, new DisposableStack());",
+      "=> stream.retained());",
+      "=> new DisposableStack());",
       "An array whose stream was closed before its last buffer is never released.",
     ],
     [

@@ -519,6 +519,9 @@ export const pythonMutations: readonly Mutation[] = [
       "Elements with gaps between them are passed to Arrow as contiguous.",
     ],
   ]),
+  ...law("python/importTensor", [
+    ["    callDeleter(managedTensorVersioned, true);\n", "", "A tensor that cannot be imported is never freed."],
+  ]),
   ...law("python/importFromNumpy", [
     [
       '    capsules.PyCapsule_SetName(capsule, capsuleName("used_dltensor_versioned"));\n',
@@ -526,8 +529,8 @@ export const pythonMutations: readonly Mutation[] = [
       "A tensor is released twice.",
     ],
     [
-      "    python.release(capsule);\n  }\n}\n\nfunction importTensor",
-      "  }\n}\n\nfunction importTensor",
+      "    python.release(capsule);\n  }\n}\n\nfunction importFromProducer",
+      "  }\n}\n\nfunction importFromProducer",
       "Capsules of NumPy's tensors are never freed.",
     ],
   ]),
@@ -886,27 +889,17 @@ export const pythonMutations: readonly Mutation[] = [
     [" || Number.isSafeInteger(item)) return", ") return", "An integer in a list becomes a float in Python."],
     [" || count > most)", ")", "A list is truncated at the end of the memory."],
   ]),
-  ...law("python/Conversion.list", [
+  ...law("python/Conversion.filled", [
     [
-      "      python.release(made);\n      throw error;\n",
+      "      this.#python.release(made);\n      throw error;\n",
       "      throw error;\n",
-      "A list that is refused is never freed.",
+      "A container that is refused is never freed.",
     ],
   ]),
   ...law("python/Conversion.dict", [
     ["        for (const object of objects) python.release(object);\n", "", "The contents of a dict are never freed."],
-    [
-      "      python.release(made);\n      throw error;\n",
-      "      throw error;\n",
-      "A dict that is refused is never freed.",
-    ],
   ]),
   ...law("python/Conversion.plain", [
     ["        python.release(value);\n", "", "The contents of a plain object are never freed."],
-    [
-      "      python.release(made);\n      throw error;\n",
-      "      throw error;\n",
-      "A plain object that is refused is never freed.",
-    ],
   ]),
 ];

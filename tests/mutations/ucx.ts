@@ -886,7 +886,7 @@ export const ucxMutations: readonly Mutation[] = [
       "Nothing is sent instead of the transferred memory.",
     ],
   ]),
-  ...law("ucx/isTellable", [
+  ...law("ucx/isUnambiguous", [
     ["low > 0n ||", "low >= 0n ||", "A request whose address ends in zeros is mistaken for one that is over."],
     [" || low < BigInt(ucs_status_t.UCS_ERR_LAST)", " || low < 0n", "An address is mistaken for an error."],
   ]),

@@ -80,9 +80,11 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/copyOf", [
     ["hostWaitsForCopy(stream);", "void stream;", "A copy to the host is used before it is complete."],
-    ["    buffer.close();\n", "", "A failed copy keeps its memory."],
-    ["dtype, false, buffer)", "dtype, false, null)", "Closing a copy frees nothing."],
     ['order === "K" ?', 'order === "C" ?', "The axes are nested in another order."],
+  ]),
+  ...law("view/newArray", [
+    ["    buffer.close();\n", "", "A failed copy keeps its memory."],
+    ["dtype, false, buffer)", "dtype, false, null)", "Closing a new array frees nothing."],
   ]),
   ...law("view/streamFor", [
     ["  if (given !== undefined) return given;\n", "", "The copy's home is not the requested stream."],
@@ -107,7 +109,6 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/create", [
     ["bytes, stream ?? null)", "bytes, null)", "The home is not the requested stream."],
-    ["dtype, false, buffer)", "dtype, false, null)", "Closing a created array frees nothing."],
   ]),
   ...law("view/fromBuffer", [
     [

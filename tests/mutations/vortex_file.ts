@@ -31,7 +31,11 @@ export const vortexFileMutations: readonly Mutation[] = [
       "true",
       "Reads are planned for all rows before the first row is returned.",
     ],
-    ["    if (!numbers.has(layout)) numbers", "    numbers", "Segments are read again for each batch that needs them."],
+    [
+      "numbers.getOrInsertComputed(layout, () => ahead.add(rangeOf(file, layout)))",
+      "numbers.set(layout, ahead.add(rangeOf(file, layout)))",
+      "Segments are read again for each batch that needs them.",
+    ],
   ]),
   ...law("vortex/planScan", [
     [

@@ -266,6 +266,11 @@ test(...needs(missingNumpy, "operations on NumPy's arrays and scalars leave noth
     assertEquals([python.evaluate("scalar"), python.evaluate("large")], [1.5, 2 ** 40]);
     close(python.evaluate("moment"));
   });
+  // Alone: what other operations free later would hide what this one leaks.
+  check(python, "views of arrays", () => {
+    using view: StridedMemoryView = array[0];
+    assertEquals(view.layout.volume, 6);
+  });
   const floats = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3));
   check(python, "arrays", () => {
     assertEquals(np["sum"](floats), 6);

@@ -91,3 +91,20 @@ test(
     assertEquals(python.evaluate("1 + 1"), 2);
   },
 );
+
+test(...needs(missing, "an array with more elements than a layout can have is refused, and not kept"), () => {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(`
+import sys, numpy as np
+huge = np.broadcast_to(np.int8(1), (2**60,))
+def references(): return sys.getrefcount(huge)
+`);
+  const before = python.evaluate("references()");
+  for (let i = 0; i < 3; i++) {
+    using held: PyObject = python.evaluate("[huge]");
+    using array: PyObject = held[0];
+    assert(!(array instanceof StridedMemoryView));
+    assertThrows(() => StridedMemoryView.from(array), ExchangeError, "extent");
+  }
+  assertEquals(python.evaluate("references()"), before);
+});

@@ -5,7 +5,7 @@ import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
-import { isTellable, type Operation, OperationPool } from "../../src/ucx/operation.ts";
+import { isUnambiguous, type Operation, OperationPool } from "../../src/ucx/operation.ts";
 import { check, fc } from "../support/property.ts";
 
 const { NO_IMM_CMPL } = UCP_OP_ATTR_FLAG;
@@ -101,7 +101,7 @@ test("the lower half of an answer tells completion, failure with a status, and a
   const near = fc.tuple(fc.bigInt({ min: 0n, max: 0xffff_ffffn }), fc.bigInt({ min: -130n, max: 30n }))
     .map(([high, low]) => BigInt.asUintN(64, (high << 32n) + low));
   check(fc.property(fc.oneof(near, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })), (request) => {
-    assertEquals(isTellable(request), !others.has(BigInt.asUintN(32, request)));
+    assertEquals(isUnambiguous(request), !others.has(BigInt.asUintN(32, request)));
   }));
 });
 

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { command, lookAt } from "../command.ts";
+import { command, helpHint } from "../command.ts";
 import { wholeNumber } from "../arguments.ts";
 import { didYouMean } from "../nearest.ts";
 import { openCuda, simulateOption } from "../open_cuda.ts";
@@ -20,7 +20,7 @@ import type { Effort } from "./measure.ts";
 import { type Measurement, measurements } from "./measurements.ts";
 import type { Cuda } from "../../cuda/mod.ts";
 
-const usage = lookAt("bandwidth");
+const usage = helpHint("bandwidth");
 
 /** JavaScript makes simulated copies, and runs simulated kernels instruction by instruction. */
 const defaults = { size: 256 * 2 ** 20, iterations: 16, simulatedSize: 16 * 2 ** 10, simulatedIterations: 2 };

@@ -5,7 +5,7 @@
  */
 import type { ProgressMode } from "../../ucx/mod.ts";
 import { readArguments } from "../arguments.ts";
-import { exitCodes, lookAt } from "../command.ts";
+import { exitCodes, helpHint } from "../command.ts";
 import { UsageError } from "../usage_error.ts";
 import { parseBytes } from "./byte_counts.ts";
 
@@ -224,11 +224,11 @@ export function parseOptions(args: readonly string[]): SendRecvOptions | null {
 }
 
 function refuse(message: string): UsageError {
-  return new UsageError(message, lookAt("send-recv"));
+  return new UsageError(message, helpHint("send-recv"));
 }
 
 function parse(args: readonly string[]) {
-  const { values, positionals } = readArguments(args, known, lookAt("send-recv"));
+  const { values, positionals } = readArguments(args, known, helpHint("send-recv"));
   if (positionals.length > 0) throw refuse(`send-recv does not take ${positionals[0]}`);
   return values;
 }

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { command, lookAt } from "../command.ts";
+import { command, helpHint } from "../command.ts";
 import { openCuda, simulateOption } from "../open_cuda.ts";
 import { svgOption, writeSvg } from "../write_svg.ts";
 import { examineTopology } from "./examine.ts";
@@ -27,7 +27,7 @@ export const topology = command({
   examples: ["", "--svg links.svg", "--simulate 4"],
   failsIf: "there is no GPU",
   run: async ({ values }) => {
-    const opened = await openCuda(values.simulate, lookAt("topology"));
+    const opened = await openCuda(values.simulate, helpHint("topology"));
     using cuda = opened.cuda;
     const report = examineTopology(cuda, opened.isSimulated);
     if (values.svg !== undefined) writeSvg(values.svg, topologySvg(report));

@@ -67,6 +67,10 @@ function nonce(): Uint8Array {
 }
 
 /** Bytes after their number. */
+function joined(...parts: readonly Uint8Array[]): Uint8Array {
+  return nodeBuiltin("node:buffer").Buffer.concat(parts);
+}
+
 function withLength(bytes: Uint8Array): Uint8Array {
   const framed = new Uint8Array(4 + bytes.length);
   new DataView(framed.buffer).setUint32(0, bytes.length, littleEndian);
@@ -129,13 +133,13 @@ export async function acceptHandshake(
 ): Promise<void> {
   const missing = "the client has hung up";
   const challenge = nonce();
-  await connection.send(concat(greeting, challenge));
+  await connection.send(joined(greeting, challenge));
   const answer = await take(connection, nonceBytes, missing);
   const address = await takeFramed(connection, missing);
   const proof = await take(connection, proofBytes, missing);
   const said = [challenge, answer, address];
   if (!isSame(proof, proofOf(secret, "client", said))) throw new SecretError("The other side does not know the secret");
-  if (meet(address)) await connection.send(concat(withLength(own), proofOf(secret, "listener", [...said, own])));
+  if (meet(address)) await connection.send(joined(withLength(own), proofOf(secret, "listener", [...said, own])));
   else sayFull(connection);
 }
 
@@ -165,21 +169,11 @@ export async function connectHandshake(
   const challenge = await take(connection, nonceBytes, missing);
   const answer = nonce();
   const said = [challenge, answer, own];
-  await connection.send(concat(answer, withLength(own), proofOf(secret, "client", said)));
+  await connection.send(joined(answer, withLength(own), proofOf(secret, "client", said)));
   const address = await takeFramed(connection, missing);
   const proof = await take(connection, proofBytes, missing);
   if (!isSame(proof, proofOf(secret, "listener", [...said, address]))) {
     throw new SecretError("The listener does not know the secret");
   }
   return address;
-}
-
-function concat(...parts: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

@@ -66,34 +66,41 @@ function allocatorOf({ session, limits }: ArrayHome): Allocate {
   return new DecodeContext(session, limits).allocateForAll;
 }
 
-class FlatReader implements ColumnReader {
+/** A column that the first read decodes whole, and the last one forgets. */
+abstract class WholeReader<Layout extends FlatLayout | ListLayout> implements ColumnReader {
   readonly dtype: VortexDType;
-  readonly #layout: FlatLayout;
-  readonly #home: ScanHome;
+  protected readonly layout: Layout;
+  protected readonly home: ScanHome;
   #array: Promise<CanonicalArray> | null = null;
 
-  constructor(layout: FlatLayout, home: ScanHome) {
+  constructor(layout: Layout, home: ScanHome) {
     this.dtype = layout.dtype;
-    this.#layout = layout;
-    this.#home = home;
+    this.layout = layout;
+    this.home = home;
   }
 
-  segments(start: number, end: number, add: (layout: FlatLayout) => void): void {
-    if (end > start) add(this.#layout);
-  }
+  abstract segments(start: number, end: number, add: (layout: FlatLayout) => void): void;
+
+  protected abstract decode(): Promise<CanonicalArray>;
 
   async read(start: number, end: number): Promise<CanonicalArray> {
-    if (end === start) return zeros(this.dtype, 0, allocatorOf(this.#home));
-    this.#array ??= this.#decode();
+    if (end === start) return zeros(this.dtype, 0, allocatorOf(this.home));
+    this.#array ??= this.decode();
     const array = await this.#array;
-    if (end === this.#layout.rows) this.#array = null; // nothing reads it again
-    return sliceOf(array, start, end, allocatorOf(this.#home));
+    if (end === this.layout.rows) this.#array = null; // nothing reads it again
+    return sliceOf(array, start, end, allocatorOf(this.home));
+  }
+}
+
+class FlatReader extends WholeReader<FlatLayout> {
+  override segments(start: number, end: number, add: (layout: FlatLayout) => void): void {
+    if (end > start) add(this.layout);
   }
 
-  async #decode(): Promise<CanonicalArray> {
-    const { segment, tree, dtype, rows, path } = this.#layout;
-    const { session, limits, arrayIds } = this.#home;
-    const bytes = ownBytes(await this.#home.segment(this.#layout));
+  protected override async decode(): Promise<CanonicalArray> {
+    const { segment, tree, dtype, rows, path } = this.layout;
+    const { session, limits, arrayIds } = this.home;
+    const bytes = ownBytes(await this.home.segment(this.layout));
     try {
       const raw = readArray(bytes, arrayIds, limits, tree ?? undefined);
       const root = rootNode(raw, dtype, rows);
@@ -224,41 +231,22 @@ class DictReader implements ColumnReader {
   }
 }
 
-class ListReader implements ColumnReader {
-  readonly dtype: VortexDType;
-  readonly #layout: ListLayout;
-  readonly #home: ScanHome;
-  #whole: Promise<CanonicalArray> | null = null;
-
-  constructor(layout: ListLayout, home: ScanHome) {
-    this.dtype = layout.dtype;
-    this.#layout = layout;
-    this.#home = home;
-  }
-
-  segments(start: number, end: number, add: (layout: FlatLayout) => void): void {
+class ListReader extends WholeReader<ListLayout> {
+  override segments(start: number, end: number, add: (layout: FlatLayout) => void): void {
     if (end === start) return;
-    const { elements, offsets, validity } = this.#layout;
-    readerOf(offsets, this.#home).segments(0, offsets.rows, add);
-    readerOf(elements, this.#home).segments(0, elements.rows, add);
-    if (validity !== null) readerOf(validity, this.#home).segments(0, validity.rows, add);
+    const { elements, offsets, validity } = this.layout;
+    readerOf(offsets, this.home).segments(0, offsets.rows, add);
+    readerOf(elements, this.home).segments(0, elements.rows, add);
+    if (validity !== null) readerOf(validity, this.home).segments(0, validity.rows, add);
   }
 
-  async read(start: number, end: number): Promise<CanonicalArray> {
-    if (end === start) return zeros(this.dtype, 0, allocatorOf(this.#home));
-    this.#whole ??= this.#readAll();
-    const array = await this.#whole;
-    if (end === this.#layout.rows) this.#whole = null;
-    return sliceOf(array, start, end, allocatorOf(this.#home));
-  }
-
-  async #readAll(): Promise<CanonicalArray> {
-    const { dtype, rows, elements, offsets, validity, path } = this.#layout;
-    const { session, limits } = this.#home;
+  protected override async decode(): Promise<CanonicalArray> {
+    const { dtype, rows, elements, offsets, validity, path } = this.layout;
+    const { session, limits } = this.home;
     const context = new DecodeContext(session, limits);
-    const at = await readerOf(offsets, this.#home).read(0, offsets.rows);
-    const inner = await readerOf(elements, this.#home).read(0, elements.rows);
-    const valid = validity === null ? null : await readerOf(validity, this.#home).read(0, rows);
+    const at = await readerOf(offsets, this.home).read(0, offsets.rows);
+    const inner = await readerOf(elements, this.home).read(0, elements.rows);
+    const valid = validity === null ? null : await readerOf(validity, this.home).read(0, rows);
     const place = placeAt(path);
     if (at.kind !== "primitive") return place.fail(`Its offsets are ${at.kind}`);
     return listsOf(dtype, at, inner, validityOf(valid, context.allocateForAll), place, context);

@@ -153,7 +153,7 @@ export async function* batchesOfScan(file: ScannedFile, plan: ScanPlan): AsyncGe
   };
   const reader = readerOf(file.layout, home, plan.fields);
   const add = (layout: FlatLayout) => {
-    if (!numbers.has(layout)) numbers.set(layout, ahead.add(rangeOf(file, layout)));
+    numbers.getOrInsertComputed(layout, () => ahead.add(rangeOf(file, layout)));
   };
   // Reads are planned one window at a time: a file may have too many rows to enumerate.
   const rows = await survivors(file, plan);

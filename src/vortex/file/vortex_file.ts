@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type ArrowArray, type ArrowStreamExport, exportArrowStream } from "../../arrow/mod.ts";
+import { type ArrowStreamExport, exportArrowStream } from "../../arrow/mod.ts";
 import { checkMade, checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { fieldOf } from "../arrow/types.ts";
 import { showDType, type VortexDType } from "../dtype.ts";
@@ -135,8 +135,7 @@ export class VortexFile {
    */
   async toArrowStream(options: VortexScanOptions = {}): Promise<ArrowStreamExport> {
     const plan = planScan(this.#file, options);
-    const arrays: ArrowArray[] = [];
-    for await (const batch of this.#batches(plan)) arrays.push(batch.toArrow());
+    const arrays = await Array.fromAsync(this.#batches(plan), (batch) => batch.toArrow());
     return exportArrowStream(arrays, { field: fieldOf(plan.dtype, "", this.#file.home.session) });
   }
 

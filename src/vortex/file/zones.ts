@@ -216,9 +216,9 @@ function isNull({ validity }: CanonicalArray, at: number): boolean {
   return validity !== null && !bitAt(validity, at);
 }
 
-const half = typeof Float16Array === "function"
-  ? (bits: number) => new Float16Array(Uint16Array.of(bits).buffer)[0]
-  : null;
+function half(bits: number): number | undefined {
+  return new Float16Array(Uint16Array.of(bits).buffer)[0];
+}
 
 /** A value in the form that filters compare; undefined for a null, and for values without an order. */
 export function valueAt(array: CanonicalArray, at: number): ColumnValue | undefined {
@@ -228,8 +228,7 @@ export function valueAt(array: CanonicalArray, at: number): ColumnValue | undefi
       return bitAt(array.bits, array.offset + at);
     case "primitive": {
       const value = array.values[at];
-      if (array.dtype.ptype !== "f16") return value;
-      return half === null ? undefined : half(Number(value));
+      return array.dtype.ptype === "f16" ? half(Number(value)) : value;
     }
     case "decimal":
       return signedOf(array.bytes.subarray(at * array.width, (at + 1) * array.width));
