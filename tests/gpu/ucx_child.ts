@@ -1,17 +1,18 @@
 /**
  * The other process of `ucx_test.ts`: echoes what arrives in memory of each place of its GPU, from a copy made on its
- * stream. The first argument says whether the GPU is `real`, the second which one, the third the message size in bytes.
+ * stream. The first argument says whether the GPU is `real`, the second which one, the third the message size in bytes,
+ * the fourth which transports UCX may use.
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { Cuda, Ucx } from "../../mod.ts";
 import { placesOf, write } from "./ucx_behaviours.ts";
 
-const [which = "", ordinal = "0", bytes = "0"] = process.argv.slice(2);
+const [which = "", ordinal = "0", bytes = "0", allowed = ""] = process.argv.slice(2);
 using cuda = which === "real" ? Cuda.open() : Cuda.simulate({ schedule: "latest", devices: 2 });
 const device = cuda.device(Number(ordinal));
 using stream = device.createStream({ nonBlocking: true });
-using ucx = Ucx.open();
+using ucx = Ucx.open({ config: { TLS: allowed } });
 await using worker = ucx.createWorker();
 console.log(worker.address.toHex());
 const input = createInterface({ input: process.stdin });

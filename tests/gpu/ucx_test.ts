@@ -25,3 +25,14 @@ for (const [where, gpus, other] of [["of the same GPU", 1, 0], ["of another GPU"
     }
   });
 }
+
+const [title, options] = needs(
+  missingUcxCuda(2),
+  "memory is sent through the host between GPUs that UCX cannot connect directly",
+);
+test(title, { ...patiently, ...options }, async () => {
+  for (const size of [8, 64 << 20]) {
+    const transports = await sendToAnotherProcess("real", 1, size, "^cuda_ipc");
+    assert(transports.length > 0 && transports.every((one) => !one.startsWith("cuda_ipc")), transports.join(" "));
+  }
+});

@@ -10,18 +10,24 @@ import { startScript } from "./child.ts";
 import { contentOf } from "./ucx_messages.ts";
 import { assertBytes, bytesOf, placesOf, write } from "../gpu/ucx_behaviours.ts";
 
-/** Sends to a process on another GPU, or the same one. @returns the transports to it */
+/**
+ * Sends to a process on another GPU, or the same one.
+ *
+ * @param allowed the transports that UCX may use in both processes, as UCX_TLS lists them
+ * @returns the transports to it
+ */
 export async function sendToAnotherProcess(
   which: "real" | "simulated",
   other: number,
   size: number,
+  allowed = "all",
 ): Promise<string[]> {
   using cuda = which === "real" ? Cuda.open() : Cuda.simulate({ schedule: "latest", devices: 2 });
   const device = cuda.device(0);
   using stream = device.createStream({ nonBlocking: true });
-  using ucx = Ucx.open();
+  using ucx = Ucx.open({ config: { TLS: allowed } });
   await using worker = ucx.createWorker();
-  const args = [which, `${other}`, `${size}`];
+  const args = [which, `${other}`, `${size}`, allowed];
   const child = startScript(new URL("../gpu/ucx_child.ts", import.meta.url), { args }, ["pipe", "pipe", "inherit"]);
   assert(child.stdin !== null && child.stdout !== null);
   const ended = new Promise((resolve) => child.once("close", resolve));

@@ -1,19 +1,21 @@
 /**
  * Every kind of array that Python programs hand to UCXX, Python's own buffers and NumPy's and CuPy's arrays in each
- * layout: we report the same facts as Python, and it is sent and received into, or refused and left untouched.
+ * layout, and torch's tensors: we report the same facts as Python, and it is sent and received into, or refused and
+ * left untouched.
  *
  * UCXX has 177 cases: nine facts (address, read-only, owner, element size, dimensions, shape, strides, bytes,
  * contiguity) of 13 buffers, and six of five arrays each of NumPy and CuPy. Here all nine are checked for each, for 15
- * buffers and 12 arrays each: 351. Contiguity is by NumPy's definition, where an axis with one element, or an array
- * without any, counts as contiguous in both orders; UCXX's differs.
+ * buffers and 12 arrays each: 351, and all but the owner for 10 tensors, on the host and on a GPU. Contiguity is by
+ * NumPy's definition, where an axis with one element, or an array without any, counts as contiguous in both orders;
+ * UCXX's differs.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { existsSync } from "node:fs";
 import { test } from "node:test";
 import type { PyObject } from "../../src/python/object.ts";
 import { Python } from "../../src/python/python.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
+import { missingUcxCuda } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
 
@@ -50,6 +52,19 @@ const arrays = [
   'np.array(7, dtype="u1")',
 ];
 
+/** Tensors at `where`. */
+const tensors = [
+  ...["int32", "float32", "float64", "bfloat16"].map((dtype) =>
+    `torch.arange(6, dtype=torch.${dtype}, device=where).reshape(2, 3)`
+  ),
+  "torch.arange(12, dtype=torch.float32, device=where).reshape(4, 3)[::2]",
+  "torch.arange(6, dtype=torch.int16, device=where).reshape(2, 3).T",
+  "torch.arange(6, device=where).reshape(2, 3)[:, 1:2]",
+  "torch.zeros((1, 5), device=where)",
+  "torch.zeros((0, 3), device=where)",
+  "torch.tensor(7, dtype=torch.uint8, device=where)",
+];
+
 const prelude = `
 import array, ctypes, io, json, mmap, sys
 
@@ -57,12 +72,17 @@ def filled(mapped, content):
     mapped.write(content)
     return mapped
 
-def made(expression, library):
-    names = dict(globals())
-    if library: names["np"] = __import__(library)
+def made(expression, library, where):
+    names = dict(globals(), where=where)
+    if library: names["torch" if library == "torch" else "np"] = __import__(library)
     return eval(expression, names)
 
+def is_tensor(it):
+    return hasattr(it, "data_ptr")
+
 def content(it):
+    # NumPy has no bfloat16.
+    if is_tensor(it): return bytes(it.contiguous().reshape(-1).view(sys.modules["torch"].uint8).tolist()).hex()
     return (it.get() if hasattr(it, "__cuda_array_interface__") else memoryview(it)).tobytes().hex()
 
 def owner_of(it):
@@ -90,7 +110,14 @@ def address_of(it):
     api.PyBuffer_Release(room)
     return address
 
+def facts_of_tensor(it):
+    size, reversed_axes = it.element_size(), tuple(range(it.dim()))[::-1]
+    return json.dumps({"address": str(it.data_ptr()), "nbytes": it.numel() * size, "shape": list(it.shape),
+        "strides": [size * stride for stride in it.stride()], "itemsize": size, "ndim": it.dim(), "readonly": False,
+        "c": it.is_contiguous(), "f": it.permute(reversed_axes).is_contiguous(), "content": content(it)})
+
 def facts(it):
+    if is_tensor(it): return facts_of_tensor(it)
     on_gpu = hasattr(it, "__cuda_array_interface__")
     view = it if on_gpu else memoryview(it)
     flags = it.flags if on_gpu else view
@@ -113,9 +140,20 @@ interface Facts {
   readonly content: string;
 }
 
+/** An array to make: by an expression, of a library, in host memory or on a GPU. */
+interface Wanted {
+  readonly expression: string;
+  readonly library: "numpy" | "cupy" | "torch" | null;
+  readonly where: "cpu" | "cuda";
+}
+
+function make(main: PyObject, { expression, library, where }: Wanted): PyObject {
+  return main.$get("made").$call(expression, library, where); // the object itself, not a view
+}
+
 /** Checks the facts of one array, then sends it and receives into it. */
-async function tryOne(main: PyObject, expression: string, library: string | null): Promise<void> {
-  using object = main.$get("made").$call(expression, library); // the object itself, not a view
+async function tryOne(main: PyObject, wanted: Wanted): Promise<void> {
+  using object = make(main, wanted);
   const facts: Facts = JSON.parse(main["facts"](object));
   const view = StridedMemoryView.from(object);
   const { layout, dtype } = view;
@@ -135,7 +173,8 @@ async function tryOne(main: PyObject, expression: string, library: string | null
     assertEquals(strides, facts.strides.map((stride, axis) => extents[axis] === 1 ? 0 : stride));
   }
   view.close();
-  if (!isEmpty) checkOwner(main, expression, library);
+  // What a tensor exports retains its memory, not the object.
+  if (!isEmpty && wanted.library !== "torch") checkOwner(main, wanted);
 
   using ucx = Ucx.open();
   await using sender = ucx.createWorker();
@@ -159,8 +198,8 @@ async function tryOne(main: PyObject, expression: string, library: string | null
 }
 
 /** A view retains the owner of the memory, which cannot be resized meanwhile, and releases it. */
-function checkOwner(main: PyObject, expression: string, library: string | null): void {
-  using object = main.$get("made").$call(expression, library);
+function checkOwner(main: PyObject, wanted: Wanted): void {
+  using object = make(main, wanted);
   using owner = main.$get("owner_of").$call(object);
   const view = StridedMemoryView.from(object);
   const kept = main["alone"](object, owner);
@@ -177,21 +216,22 @@ function open(): PyObject {
   return python.import("__main__");
 }
 
-const found = findPython();
-for (const expression of buffers) {
-  const missing = typeof found === "string" ? found : null;
-  test(...needs(missing, `Python's ${expression} is viewed as Python reports it, sent and received into`), async () => {
-    await tryOne(open(), expression, null);
-  });
+function testEach(wanted: readonly Wanted[]): void {
+  for (const one of wanted) {
+    const { expression, library, where } = one;
+    const python = findPython(...library === null ? [] : [library]);
+    const missing = typeof python === "string" ? python : where === "cuda" ? missingUcxCuda(1) : null;
+    const place = library === "torch" ? ` on ${where}` : "";
+    const name = `${
+      library ?? "Python"
+    }'s ${expression}${place} is viewed as Python reports it, sent and received into`;
+    test(...needs(missing, name), () => tryOne(open(), one));
+  }
 }
 
-for (const library of ["numpy", "cupy"]) {
-  const isGpuMissing = library === "cupy" && !existsSync("/dev/nvidiactl");
-  const missing = isGpuMissing ? "no NVIDIA GPU: run on a machine that has one" : findPython(library);
-  for (const expression of arrays) {
-    const name = `${library}'s ${expression} is viewed as Python reports it, sent and received into`;
-    test(...needs(typeof missing === "string" ? missing : null, name), async () => {
-      await tryOne(open(), expression, library);
-    });
-  }
+testEach(buffers.map((expression) => ({ expression, library: null, where: "cpu" })));
+testEach(arrays.map((expression) => ({ expression, library: "numpy", where: "cpu" })));
+testEach(arrays.map((expression) => ({ expression, library: "cupy", where: "cuda" })));
+for (const where of ["cpu", "cuda"] as const) {
+  testEach(tensors.map((expression) => ({ expression, library: "torch", where })));
 }
