@@ -12,7 +12,8 @@
  * |  7 | bytes, NumPy's, CuPy's                              | python_arrays_test, message_memory_test; sizes: here  |
  * |  8 | messages of several parts                           | message_parts_test; sizes and counts: here            |
  * |  9 | active messages, before and after a receiver waits  | active_messages_test; sizes: here                     |
- * | 10 | headers, several pieces, no header                  | active_messages_test, message_list_test. Callbacks by |
+ * | 10 | headers, several pieces, no header                  | active_messages_test, message_list_test; pieces       |
+ * |    |                                                     | between processes: here. Callbacks by                 |
  * |    |                                                     | number and memory policies do not exist: the receiver |
  * |    |                                                     | of a message provides their memory, or is refused     |
  * |    |                                                     | (gpu/ucx_test)                                        |
@@ -142,7 +143,7 @@ for (const tls of [undefined, "tcp"]) {
         await using client = ucx.createWorker({ progress });
         const listener = await server.listen();
         const serving = serveEcho(listener, server);
-        assertEquals(await echoAll(client, listener, [0, 1, 1024, 2048, 1 << 20], [1, 3]), 40);
+        assertEquals(await echoAll(client, listener, [0, 1, 1024, 2048, 1 << 20], [1, 3]), 45);
         await listener.close();
         await serving;
       }
@@ -151,7 +152,7 @@ for (const tls of [undefined, "tcp"]) {
 
   test(`every kind of message of up to 16 MiB is echoed by another process: ${over}`, patiently, async () => {
     const modes = tls === undefined ? progressModes : ["event"] as const;
-    assertEquals(await run(["echo", ...modes], { UCX_TLS: tls }), 66 * modes.length + 8);
+    assertEquals(await run(["echo", ...modes], { UCX_TLS: tls }), 72 * modes.length + 9);
   });
 }
 
