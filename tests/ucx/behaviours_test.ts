@@ -49,7 +49,6 @@ import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects } fr
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
@@ -60,6 +59,7 @@ import { echoAll, serveEcho } from "./echo.ts";
 import { assertContent, contentOf, turns } from "../support/ucx_messages.ts";
 import { ucxOfWheel, wheelAdvice } from "../support/wheel_ucx.ts";
 import { pair, pairings } from "./pair.ts";
+import { beginWaits } from "./waits.ts";
 
 const script = new URL("./behaviours_child.ts", import.meta.url);
 
@@ -185,23 +185,6 @@ test("messages of another process are probed and taken after its end has closed,
   }
 });
 
-/** Every operation that can wait for the peer to send. */
-const waits: Readonly<Record<string, (endpoint: UcxEndpoint) => Promise<unknown>>> = {
-  recv: (endpoint) => endpoint.recv(new Uint8Array(8), { tag: 77n }),
-  recvMany: (endpoint) => endpoint.recvMany({ tag: 78n }),
-  /** The first keeps the second from beginning. */
-  async "two recvMany"(endpoint) {
-    const both = [endpoint.recvMany({ tag: 79n }), endpoint.recvMany({ tag: 79n })];
-    for (const end of await Promise.allSettled(both)) if (end.status === "rejected") throw end.reason;
-  },
-  recvArray: (endpoint) => endpoint.recvArray(),
-  "rawStream.recvAll": (endpoint) => endpoint.rawStream.recvAll(new Uint8Array(8)),
-  async messages(endpoint) {
-    const { done } = await endpoint.messages()[Symbol.asyncIterator]().next();
-    if (done) throw await endpoint.closed ?? new TypeError("The endpoint was closed");
-  },
-};
-
 // 13, 14, 17
 for (const how of pairings) {
   for (const force of [false, true]) {
@@ -214,31 +197,39 @@ for (const how of pairings) {
         // This makes the connection: before that there is nothing to close.
         await Promise.all([own.send(new Uint8Array(1)), other.recv(new Uint8Array(1))]);
         await Promise.all([other.send(new Uint8Array(1)), own.recv(new Uint8Array(1))]);
-        const outcomes = (endpoint: UcxEndpoint) =>
-          Object.entries(waits).map(async ([name, wait]) => {
-            const error = await wait(endpoint).then(() => "nothing", (error: unknown) => error);
-            return { name, error };
-          });
-        const ours = outcomes(own);
-        const others = outcomes(other);
+        const ours = beginWaits(own);
+        const others = beginWaits(other);
         await turns(5);
         await own.close({ force });
-        for (const { name, error } of await Promise.all(ours)) assertInstanceOf(error, TypeError, name);
+        for (const { name, end } of ours) assertInstanceOf(await end, TypeError, name);
         assertEquals(await own.closed, null);
         await assertRejects(() => own.send(new Uint8Array(1)), TypeError, "the endpoint is closed");
         if (how === "listener") {
-          for (const { name, error } of await Promise.all(others)) assertInstanceOf(error, UcxError, name);
+          for (const { name, end } of others) assertInstanceOf(await end, UcxError, name);
           assertInstanceOf(await other.closed, UcxError);
           await assertRejects(() => other.send(new Uint8Array(1)), UcxError, "the endpoint has already failed");
         } else {
-          assertEquals(await Promise.race([...others, pause(50, "open")]), "open");
+          assertEquals(await Promise.race([...others.map(({ end }) => end), pause(50, "open")]), "open");
           await other.close({ force: true });
-          for (const { name, error } of await Promise.all(others)) assertInstanceOf(error, TypeError, name);
+          for (const { name, end } of others) assertInstanceOf(await end, TypeError, name);
         }
         await close();
       }
     });
   }
+}
+
+// 13
+for (const tls of [undefined, "tcp"]) {
+  test(
+    `receives end within 3 s of an orderly close in another process: UCX_TLS ${tls ?? "unset"}`,
+    patiently,
+    async () => {
+      const ends = await run(["left"], { UCX_TLS: tls });
+      assert(Array.isArray(ends) && ends.length > 12);
+      assertEquals(ends.filter(([, , end]) => end !== "UcxError"), []);
+    },
+  );
 }
 
 // 18
