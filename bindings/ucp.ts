@@ -105,8 +105,6 @@ export const ucp = {
     ucp_ep_flush_nbx: { args: ["ptr", "ptr"], returns: "i64" },
     // ucs_status_ptr_t ucp_worker_flush_nbx(ucp_worker_h worker, const ucp_request_param_t *param);
     ucp_worker_flush_nbx: { args: ["ptr", "ptr"], returns: "i64" },
-    // ucs_status_t ucp_worker_fence(ucp_worker_h worker);
-    ucp_worker_fence: { args: ["ptr"], returns: "i8" },
   },
   // Polling a request without a callback.
   request: {

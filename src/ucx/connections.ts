@@ -333,9 +333,9 @@ export class Connections {
     return listener;
   }
 
-  /** @throws {TypeError} if an operation of an endpoint waits for a stream */
-  checkInTurn(doing: string): void {
-    for (const endpoint of this.#endpoints.values()) endpoint.checkInTurn(doing);
+  /** As {@linkcode UcxWorker.fence}. */
+  fence(): void {
+    for (const endpoint of this.#endpoints.values()) endpoint.fence();
   }
 
   /** As {@linkcode UcxWorker.flush}. */

@@ -179,7 +179,8 @@ export class UcxEndpoint {
    *
    * @param what a view, a buffer, JavaScript's own memory, or another library's array
    * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT
-   * @throws {TypeError} as {@linkcode send}, and if earlier sends wait for a stream: await them first
+   * @throws {TypeError} as {@linkcode send}, and if earlier sends wait for a stream, or puts for a fence: await them
+   *   first
    * @throws {RangeError} if the tag has more than 64 bits
    */
   sendSync(what: Sendable, options: SendSyncOptions = none): void {
@@ -449,13 +450,12 @@ export class UcxEndpoint {
   }
 
   /**
-   * Checks that no operation waits for a stream. Called by the worker. @throws {TypeError} if one does
+   * Orders access to remote memory. Called by the worker.
    *
    * @internal
    */
-  checkInTurn(doing: string): void {
-    if (this.#operations.isInTurn) return;
-    throw new TypeError(`Cannot ${doing}: earlier operations wait for a stream. Await them first.`);
+  fence(): void {
+    this.#remote.fence();
   }
 
   /** Settles when all earlier puts and sends have arrived at the other side. */

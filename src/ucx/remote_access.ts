@@ -5,7 +5,7 @@
  */
 import { UCP_ATOMIC_OP, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type Out } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import type { EndpointOperations } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
@@ -55,9 +55,36 @@ function answering(answer: { value: bigint }, reply: Out<"u64">, bytes: 4 | 8, r
 /** Access to remote memory through one endpoint. */
 export class RemoteAccess {
   readonly #operations: EndpointOperations;
+  /** Whether any access has begun since the last fence. */
+  #hasAccessed = false;
+  /** Settles when all accesses before the last fence have taken effect; null if they have. */
+  #fence: Promise<void> | null = null;
 
   constructor(own: EndpointOperations) {
     this.#operations = own;
+  }
+
+  // law ucx/RemoteAccess.fence: ucx/remote_memory
+  /**
+   * As {@linkcode UcxWorker.fence}, but for one endpoint. UCX's own fence does not order what goes different ways, and
+   * since 1.14 it blocks this thread until the other side has answered.
+   */
+  fence(): void {
+    if (!this.#hasAccessed) return;
+    this.#hasAccessed = false;
+    // What makes the flush fail ends the accesses that wait for it.
+    const fence = this.#operations.flush(none).catch(() => {}).then(() => {
+      if (this.#fence === fence) this.#fence = null;
+    });
+    this.#fence = fence;
+  }
+
+  // law ucx/RemoteAccess.ordered: ucx/remote_memory
+  /** When an access whose memory is ready then may begin. */
+  #ordered(ready: Promise<void> | null): Promise<void> | null {
+    this.#hasAccessed = true;
+    if (this.#fence === null || ready === null) return this.#fence ?? ready;
+    return Promise.all([this.#fence, ready]).then(() => {});
   }
 
   /** As {@linkcode UcxEndpoint.remote}. */
@@ -105,7 +132,7 @@ export class RemoteAccess {
       own.putBack(operation);
       throw error;
     }
-    await own.later(operation, ready, options, () => {
+    await own.later(operation, this.#ordered(ready), options, () => {
       operation.prepare("plain", operation.memoryType);
       const { address, count, parameters } = operation;
       own.worker.progress.begun(operation, start(own.handle, address, count, part.address, part.key, parameters));
@@ -155,7 +182,7 @@ export class RemoteAccess {
     slot.held = memory; // until UCX is done with it
     const answer = { value: 0n };
     slot.ending = answering(answer, reply, bytes, remote);
-    await own.later<void>(slot, null, options, () => {
+    await own.later<void>(slot, this.#ordered(null), options, () => {
       slot.prepareAtomic(bytes, reply.$address);
       const { ucp, progress } = own.worker;
       const { ucp_atomic_op_nbx } = ucp.remote;

@@ -86,7 +86,9 @@ export class TagSender {
     endpoint.openHandle("send");
     const tag = endpoint.tags.toSend(options);
     const { timeout } = options;
-    if (!endpoint.isInTurn) throw new TypeError("Cannot send: earlier sends wait for a stream. Await them first.");
+    if (!endpoint.isInTurn) {
+      throw new TypeError("Cannot send: earlier operations wait for a stream or a fence. Await them first.");
+    }
     if (timeout !== undefined) checkTimeout(timeout);
     const operation = endpoint.take("ucp_tag_send_nbx");
     endpoint.takeMemorySync(operation, what, "send", options);

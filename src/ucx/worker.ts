@@ -389,14 +389,13 @@ export class UcxWorker {
 
   /**
    * Makes the puts, gets and atomic operations that begin from now on take effect at each other side after all those
-   * that began before, which need not have completed.
+   * that began before, which need not have completed. They wait for a {@linkcode flush}, and later sends with them.
    *
-   * @throws {TypeError} if the worker is closed, or an earlier operation waits for a stream: await it first
+   * @throws {TypeError} if the worker is closed
    */
   fence(): void {
-    const handle = this.#open("fence");
-    this.#connections.checkInTurn("fence");
-    checkStatus("ucp_worker_fence", this.#context.ucp.endpoint.ucp_worker_fence(handle));
+    this.#open("fence");
+    this.#connections.fence();
   }
 
   /**

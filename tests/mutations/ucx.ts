@@ -351,6 +351,17 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/EndpointOperations.takeReceive", [
     ["    operation.owner = this.receives;\n", "", "A receive outlives its endpoint, and waits for ever."],
   ]),
+  ...law("ucx/RemoteAccess.fence", [
+    ["    this.#fence = fence;\n", "", "A fence orders nothing."],
+  ]),
+  ...law("ucx/RemoteAccess.ordered", [
+    ["return this.#fence ?? ready;", "return ready;", "A put is not ordered after the gets before a fence."],
+    [
+      "return Promise.all([this.#fence, ready]).then(() => {});",
+      "return ready;",
+      "A put that waits for a stream is not ordered after the gets before a fence.",
+    ],
+  ]),
   ...law("ucx/RawStream.send", [
     ["    if (operation.bytes === 0) return own.putBack(operation);", "", "An empty chunk ends the other process."],
   ]),

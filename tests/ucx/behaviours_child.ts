@@ -13,6 +13,8 @@ import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
 import { startScript } from "../support/child.ts";
 import { echoAll, serveEcho } from "./echo.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
+import { pairings } from "./pair.ts";
+import { beginWaits } from "./waits.ts";
 
 const [what = "", ...args] = process.argv.slice(2);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -218,6 +220,52 @@ const scenarios: Readonly<Record<string, () => Promise<void> | void>> = {
     assertEquals(await teller.ended, 0);
     await listener.close();
     print(results);
+  },
+
+  /**
+   * Connects with the given port or address, sends a little, and closes its endpoint in order: with a port, long before
+   * its process ends.
+   */
+  async leaver() {
+    const [how, to = ""] = args;
+    using ucx = Ucx.open();
+    await using worker = ucx.createWorker();
+    print(worker.address.toHex());
+    const target = how === "listener" ? { host: "127.0.0.1", port: Number(to) } : Uint8Array.fromHex(to);
+    const endpoint = await worker.connect(target);
+    await endpoint.send(Uint8Array.of(1));
+    await nextInput();
+    await endpoint.rawStream.send(new Uint8Array(7)); // part of what is awaited
+    await endpoint.close();
+    if (how === "listener") await nextInput();
+  },
+
+  /** How every receive ends within 3 s, when another process closes its endpoint in order. */
+  async left() {
+    using ucx = Ucx.open();
+    const endsOf = async (how: typeof pairings[number]) => {
+      await using worker = ucx.createWorker();
+      const listener = how === "listener" ? await worker.listen() : null;
+      const leaver = start("leaver", how, `${listener?.port ?? worker.address.toHex()}`);
+      const address = String(await leaver.read());
+      const endpoint = await (listener?.accept() ?? worker.connect(Uint8Array.fromHex(address)));
+      await worker.recv(new Uint8Array(1));
+      assert(endpoint !== null);
+      const waits = beginWaits(endpoint);
+      await pause(20); // until each of them is pending
+      leaver.write("leave");
+      const late = pause(3000, "nothing within 3 s");
+      const ends = await Promise.all(waits.map(async ({ name, end }) => {
+        const error = await Promise.race([end, late]);
+        return [how, name, error instanceof UcxError ? error.name : String(error)];
+      }));
+      if (how === "listener") leaver.write("end"); // the other one has ended
+      assertEquals(await leaver.ended, 0);
+      await endpoint.close();
+      await listener?.close();
+      return ends;
+    };
+    print((await Promise.all(pairings.map(endsOf))).flat());
   },
 
   async victim() {

@@ -12,7 +12,8 @@
  * |  7 | bytes, NumPy's, CuPy's                              | python_arrays_test, message_memory_test; sizes: here  |
  * |  8 | messages of several parts                           | message_parts_test; sizes and counts: here            |
  * |  9 | active messages, before and after a receiver waits  | active_messages_test; sizes: here                     |
- * | 10 | headers, several pieces, no header                  | active_messages_test, message_list_test. Callbacks by |
+ * | 10 | headers, several pieces, no header                  | active_messages_test, message_list_test; pieces       |
+ * |    |                                                     | between processes: here. Callbacks by                 |
  * |    |                                                     | number and memory policies do not exist: the receiver |
  * |    |                                                     | of a message provides their memory, or is refused     |
  * |    |                                                     | (gpu/ucx_test)                                        |
@@ -48,7 +49,6 @@ import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects } fr
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
@@ -59,6 +59,7 @@ import { echoAll, serveEcho } from "./echo.ts";
 import { assertContent, contentOf, turns } from "../support/ucx_messages.ts";
 import { ucxOfWheel, wheelAdvice } from "../support/wheel_ucx.ts";
 import { pair, pairings } from "./pair.ts";
+import { beginWaits } from "./waits.ts";
 
 const script = new URL("./behaviours_child.ts", import.meta.url);
 
@@ -142,7 +143,7 @@ for (const tls of [undefined, "tcp"]) {
         await using client = ucx.createWorker({ progress });
         const listener = await server.listen();
         const serving = serveEcho(listener, server);
-        assertEquals(await echoAll(client, listener, [0, 1, 1024, 2048, 1 << 20], [1, 3]), 40);
+        assertEquals(await echoAll(client, listener, [0, 1, 1024, 2048, 1 << 20], [1, 3]), 45);
         await listener.close();
         await serving;
       }
@@ -151,7 +152,7 @@ for (const tls of [undefined, "tcp"]) {
 
   test(`every kind of message of up to 16 MiB is echoed by another process: ${over}`, patiently, async () => {
     const modes = tls === undefined ? progressModes : ["event"] as const;
-    assertEquals(await run(["echo", ...modes], { UCX_TLS: tls }), 66 * modes.length + 8);
+    assertEquals(await run(["echo", ...modes], { UCX_TLS: tls }), 72 * modes.length + 9);
   });
 }
 
@@ -184,23 +185,6 @@ test("messages of another process are probed and taken after its end has closed,
   }
 });
 
-/** Every operation that can wait for the peer to send. */
-const waits: Readonly<Record<string, (endpoint: UcxEndpoint) => Promise<unknown>>> = {
-  recv: (endpoint) => endpoint.recv(new Uint8Array(8), { tag: 77n }),
-  recvMany: (endpoint) => endpoint.recvMany({ tag: 78n }),
-  /** The first keeps the second from beginning. */
-  async "two recvMany"(endpoint) {
-    const both = [endpoint.recvMany({ tag: 79n }), endpoint.recvMany({ tag: 79n })];
-    for (const end of await Promise.allSettled(both)) if (end.status === "rejected") throw end.reason;
-  },
-  recvArray: (endpoint) => endpoint.recvArray(),
-  "rawStream.recvAll": (endpoint) => endpoint.rawStream.recvAll(new Uint8Array(8)),
-  async messages(endpoint) {
-    const { done } = await endpoint.messages()[Symbol.asyncIterator]().next();
-    if (done) throw await endpoint.closed ?? new TypeError("The endpoint was closed");
-  },
-};
-
 // 13, 14, 17
 for (const how of pairings) {
   for (const force of [false, true]) {
@@ -213,31 +197,39 @@ for (const how of pairings) {
         // This makes the connection: before that there is nothing to close.
         await Promise.all([own.send(new Uint8Array(1)), other.recv(new Uint8Array(1))]);
         await Promise.all([other.send(new Uint8Array(1)), own.recv(new Uint8Array(1))]);
-        const outcomes = (endpoint: UcxEndpoint) =>
-          Object.entries(waits).map(async ([name, wait]) => {
-            const error = await wait(endpoint).then(() => "nothing", (error: unknown) => error);
-            return { name, error };
-          });
-        const ours = outcomes(own);
-        const others = outcomes(other);
+        const ours = beginWaits(own);
+        const others = beginWaits(other);
         await turns(5);
         await own.close({ force });
-        for (const { name, error } of await Promise.all(ours)) assertInstanceOf(error, TypeError, name);
+        for (const { name, end } of ours) assertInstanceOf(await end, TypeError, name);
         assertEquals(await own.closed, null);
         await assertRejects(() => own.send(new Uint8Array(1)), TypeError, "the endpoint is closed");
         if (how === "listener") {
-          for (const { name, error } of await Promise.all(others)) assertInstanceOf(error, UcxError, name);
+          for (const { name, end } of others) assertInstanceOf(await end, UcxError, name);
           assertInstanceOf(await other.closed, UcxError);
           await assertRejects(() => other.send(new Uint8Array(1)), UcxError, "the endpoint has already failed");
         } else {
-          assertEquals(await Promise.race([...others, pause(50, "open")]), "open");
+          assertEquals(await Promise.race([...others.map(({ end }) => end), pause(50, "open")]), "open");
           await other.close({ force: true });
-          for (const { name, error } of await Promise.all(others)) assertInstanceOf(error, TypeError, name);
+          for (const { name, end } of others) assertInstanceOf(await end, TypeError, name);
         }
         await close();
       }
     });
   }
+}
+
+// 13
+for (const tls of [undefined, "tcp"]) {
+  test(
+    `receives end within 3 s of an orderly close in another process: UCX_TLS ${tls ?? "unset"}`,
+    patiently,
+    async () => {
+      const ends = await run(["left"], { UCX_TLS: tls });
+      assert(Array.isArray(ends) && ends.length > 12);
+      assertEquals(ends.filter(([, , end]) => end !== "UcxError"), []);
+    },
+  );
 }
 
 // 18

@@ -9,7 +9,8 @@ import { Buffer } from "node:buffer";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import type { UcxListener } from "../../src/ucx/listen/listener.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
-import { contentOf } from "../support/ucx_messages.ts";
+import type { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
+import { Bordered, contentOf, memoryKinds } from "../support/ucx_messages.ts";
 
 /** Tags of messages that announce how the next message is sent, and of messages that carry keys. */
 const [orders, keys] = [1n, 2n];
@@ -56,10 +57,29 @@ export const kinds = {
   message: {
     send: (endpoint, bytes) => endpoint.sendMessage(bytes, { header: "echo" }),
     async receive(endpoint) {
-      const { value, done } = await endpoint.messages()[Symbol.asyncIterator]().next();
-      if (done) throw new TypeError("the endpoint has ended");
-      assertEquals(value.text, "echo");
-      return await value.bytes();
+      return await (await nextMessage(endpoint)).bytes();
+    },
+  },
+  /** Gathered from several pieces of memory, and scattered to others. */
+  pieces: {
+    async send(endpoint, bytes) {
+      const pieces = piecesOf(bytes.length, [0.3, 0.3, 0.9, 1]);
+      for (const { at, memory } of pieces) memory.bytes.set(bytes.subarray(at, at + memory.bytes.length));
+      await endpoint.sendMessage(pieces.map(({ memory: { memory } }) => memory), { header: "echo" });
+      for (const { memory } of pieces) memory.close();
+    },
+    async receive(endpoint, { bytes }) {
+      const message = await nextMessage(endpoint);
+      assertEquals(message.length, bytes);
+      const pieces = piecesOf(bytes, [0.1, 0.8, 0.8, 1]);
+      await message.recv(pieces.map(({ memory: { memory } }) => memory));
+      const whole = new Uint8Array(bytes);
+      for (const { at, memory } of pieces) {
+        memory.assertUntouched(memory.bytes.length);
+        whole.set(memory.bytes, at);
+        memory.close();
+      }
+      return whole;
     },
   },
   array: {
@@ -117,6 +137,25 @@ export const kinds = {
     },
   },
 } as const satisfies Readonly<Record<string, Kind>>;
+
+async function nextMessage(endpoint: UcxEndpoint): Promise<UcxActiveMessage> {
+  const { value, done } = await endpoint.messages()[Symbol.asyncIterator]().next();
+  if (done) throw new TypeError("the endpoint has ended");
+  assertEquals(value.text, "echo");
+  return value;
+}
+
+/** Pieces of memory of every kind, the first at offset 0, each of which ends at a fraction of all bytes. */
+function piecesOf(
+  bytes: number,
+  ends: readonly number[],
+): { readonly at: number; readonly memory: Bordered }[] {
+  const offsets = [0, ...ends.map((end) => Math.floor(bytes * end))];
+  return ends.map((_, i) => {
+    const [at = 0, end = 0] = offsets.slice(i);
+    return { at, memory: new Bordered(memoryKinds[i % memoryKinds.length] ?? "array", end - at) };
+  });
+}
 
 function assertSame(bytes: Uint8Array, expected: Uint8Array): void {
   assertEquals(Buffer.compare(bytes, expected), 0, `the bytes received differ from the ${expected.length} sent`);

@@ -1,15 +1,21 @@
 /** Limits end any operation they are given to, at any time, and consume no message that arrives later. */
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import process from "node:process";
+import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { Ucx, type UcxEndpoint, UcxError, type UcxWorker } from "../../mod.ts";
 import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import type { UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
-import { unwritten } from "./unwritten.ts";
+import type { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
+import type { LimitOptions } from "../../src/ucx/limit.ts";
 import { partHeaders } from "../../src/ucx/message_parts.ts";
+import { patiently, startScript } from "../support/child.ts";
+import { assertContent } from "../support/ucx_messages.ts";
+import { unwritten } from "./unwritten.ts";
 
 interface Scene {
   readonly endpoint: UcxEndpoint;
@@ -24,7 +30,7 @@ interface Scene {
 const large = new Uint8Array(new ArrayBuffer(4 << 20));
 
 /** Operations that never complete on their own. */
-const waits: Readonly<Record<string, (scene: Scene, limits: { signal?: AbortSignal; timeout?: number }) => unknown>> = {
+const waits: Readonly<Record<string, (scene: Scene, limits: LimitOptions) => unknown>> = {
   "worker.recv": ({ worker }, limits) => worker.recv(new Uint8Array(1), { tag: 5n, ...limits }),
   "endpoint.recv": ({ back }, limits) => back.recv(new Uint8Array(1), { tag: 5n, ...limits }),
   "worker.recvMany": ({ worker }, limits) => worker.recvMany({ tag: 5n, ...limits }),
@@ -58,6 +64,21 @@ const waits: Readonly<Record<string, (scene: Scene, limits: { signal?: AbortSign
   },
 };
 
+/** Fails unless limits end an operation that would never complete. */
+async function assertLimited(operation: (limits: LimitOptions) => Promise<unknown>): Promise<void> {
+  const begin = (limits: LimitOptions) => Promise.race([operation(limits), pause(5000, null, { ref: false })]);
+  await assertRejects(() => begin({ timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
+  const reason = new RangeError("enough");
+  await assertRejects(() => begin({ signal: AbortSignal.abort(reason) }), RangeError, "enough");
+  for (const after of [null, 20]) {
+    const end = new AbortController();
+    const ended = begin({ signal: end.signal });
+    if (after !== null) await pause(after);
+    end.abort(reason);
+    await assertRejects(() => ended, RangeError, "enough");
+  }
+}
+
 for (const [name, wait] of Object.entries(waits)) {
   test(`limits end ${name}: a timeout, and a signal before, right after and later`, async () => {
     const config = { TLS: "tcp" };
@@ -70,21 +91,49 @@ for (const [name, wait] of Object.entries(waits)) {
     using region = other.register(new Uint8Array(new ArrayBuffer(8)));
     using silent = endpoint.remote(withTrailer(region.key.slice(0, -trailerBytes), ownIdentity())); // as if it were its own
     const scene = { endpoint, back, worker, other, silent };
-    const begin = async (limits: { signal?: AbortSignal; timeout?: number }) => await wait(scene, limits);
-    await assertRejects(() => begin({ timeout: 20 }), Error, "UCS_ERR_TIMED_OUT");
-    const reason = new RangeError("enough");
-    await assertRejects(() => begin({ signal: AbortSignal.abort(reason) }), RangeError, "enough");
-    for (const after of [null, 20]) {
-      const end = new AbortController();
-      const ended = begin({ signal: end.signal });
-      if (after !== null) await pause(after);
-      end.abort(reason);
-      await assertRejects(() => ended, RangeError, "enough");
-    }
+    await assertLimited(async (limits) => await wait(scene, limits));
     worker.abort();
     other.abort();
   });
 }
+
+test("limits end what waits for a stopped process, and once it is resumed the rest goes on", patiently, async () => {
+  const options = { args: ["offer"], env: { UCX_TLS: "tcp" } };
+  const child = startScript(new URL("./peer.ts", import.meta.url), options, ["pipe", "pipe", "inherit"]);
+  const { stdin, stdout, pid } = child;
+  assert(stdin !== null && stdout !== null && pid !== undefined);
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  const next = async () => Uint8Array.fromHex(String((await lines.next()).value));
+  await next(); // its address
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  const worker = ucx.createWorker();
+  const listener = await worker.listen();
+  stdin.write(`${listener.host} ${listener.port}\n`);
+  const endpoint = await listener.accept();
+  assert(endpoint !== null);
+  using remote = endpoint.remote(await next());
+  const messages = endpoint.messages()[Symbol.asyncIterator]();
+  const message = async (): Promise<UcxActiveMessage> => (await messages.next()).value;
+  const offered = [await message(), await message(), await message(), await message()];
+  process.kill(pid, "SIGSTOP");
+  const content = new Uint8Array(new ArrayBuffer(remote.size)); // more than the system buffers
+  await assertLimited((limits) => endpoint.put(content, remote, 0, limits));
+  await assertLimited((limits) => endpoint.rawStream.send(content, limits));
+  await assertLimited((limits) => {
+    const [first] = offered;
+    assert(first !== undefined);
+    if (limits.signal?.aborted !== true) offered.shift(); // else it has not begun
+    return first.bytes(limits);
+  });
+  process.kill(pid, "SIGCONT");
+  assertContent(await offered[0]?.bytes() ?? new Uint8Array(1), 3);
+  await endpoint.flush();
+  await endpoint.close({ force: true });
+  worker.abort();
+  const ended = once(child, "close");
+  process.kill(pid, "SIGKILL");
+  await ended;
+});
 
 test("receives of several parts end with their endpoint, also those queued behind others of their tag", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });

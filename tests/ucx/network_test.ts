@@ -10,9 +10,15 @@ import { fileURLToPath } from "node:url";
 import { patiently } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 
-function run(command: string, ...args: string[]): string | null {
-  const { status, stderr } = spawnSync(command, args, { encoding: "utf8" });
-  return status === 0 ? null : `${command} ${args.join(" ")}: ${stderr ?? "not found"}`.trim();
+interface Outcome {
+  readonly failure: string | null;
+  readonly output: string;
+}
+
+function run(command: string, ...args: string[]): Outcome {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  const failure = status === 0 ? null : `${command} ${args.join(" ")}: ${stderr ?? "not found"}`.trim();
+  return { failure, output: stdout ?? "" };
 }
 
 /** Two networks and the link between them, which last as long as the processes that hold them. */
@@ -33,7 +39,7 @@ class Networks {
   async connect(): Promise<string | null> {
     await pause(200); // until both have their own network
     const [one, other] = this.#holders;
-    const inside = (at: number, ...command: string[]) => run("nsenter", ...this.#inside(at), ...command);
+    const inside = (at: number, ...command: string[]) => this.#run(at, ...command).failure;
     const steps = () => [
       inside(0, "ip", "link", "add", "link0", "type", "veth", "peer", "name", "link1", "netns", `${other?.pid}`),
       ...this.addresses.flatMap((address, at) => [
@@ -52,13 +58,22 @@ class Networks {
 
   /** Cuts or restores the link. */
   setLink(state: "up" | "down"): void {
-    assertEquals(run("nsenter", ...this.#inside(0), "ip", "link", "set", "link0", state), null);
+    assertEquals(this.#run(0, "ip", "link", "set", "link0", state).failure, null);
   }
 
-  /** Drops a percentage of all packets. @returns the missing requirement, or null */
+  /** Drops a percentage of all packets of one direction. @returns the missing requirement, or null */
   lose(percent: number): string | null {
     const rule = ["qdisc", "add", "dev", "link0", "root", "netem", "loss", `${percent}%`];
-    return run("nsenter", ...this.#inside(0), "tc", ...rule);
+    if (this.#run(0, "tc", ...rule).failure === null) return null;
+    const chain = `type filter hook input priority 0; numgen random mod 100 < ${percent} counter drop;`;
+    return this.#run(0, "nft", `table ip causeway { chain lose { ${chain} }; }`).failure;
+  }
+
+  /** How many packets {@linkcode lose} has dropped. */
+  get lost(): number {
+    const counters = this.#run(0, "tc", "-s", "qdisc", "show", "dev", "link0").output +
+      this.#run(0, "nft", "list", "ruleset").output;
+    return counters.matchAll(/(?:dropped|counter packets) (\d+)/g).reduce((sum, [, count]) => sum + Number(count), 0);
   }
 
   /** Starts `network_child.ts` in one of the networks. */
@@ -76,6 +91,10 @@ class Networks {
     const child = spawn("nsenter", command, { ...options, stdio: ["pipe", "pipe", "inherit"] });
     this.#holders.push(child);
     return child;
+  }
+
+  #run(at: number, ...command: string[]): Outcome {
+    return run("nsenter", ...this.#inside(at), ...command);
   }
 
   #inside(at: number): string[] {
@@ -105,7 +124,8 @@ async function whatIsMissing(): Promise<{ readonly networks: string | null; read
   using trial = new Networks();
   const failed = await trial.connect();
   const networks = failed === null ? null : `no networks for this test: run as root with CAP_NET_ADMIN and iproute2`;
-  const loss = networks ?? (trial.lose(1) === null ? null : "no lossy links: load the kernel's module sch_netem");
+  const loss = networks ??
+    (trial.lose(1) === null ? null : "no lossy links: apt-get install nftables, or load sch_netem");
   return { networks, loss };
 }
 
@@ -149,10 +169,11 @@ test(
 test(...ifNot(missing.loss, "messages over a link that loses packets all arrive, whole and in order"), async () => {
   using networks = new Networks();
   await networks.connect();
-  assertEquals(networks.lose(3), null);
-  const { lines, ended } = await startBoth(networks, "client", "200");
-  assertEquals(JSON.parse(await next(lines)), { answered: 200 });
+  assertEquals(networks.lose(5), null);
+  const { lines, ended } = await startBoth(networks, "client", "40");
+  assertEquals(JSON.parse(await next(lines)), { answered: 40 });
   assertEquals(await ended, [0, null]);
+  assert(networks.lost > 0, `${networks.lost} packets were lost`);
 });
 
 test(

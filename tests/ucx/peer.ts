@@ -7,13 +7,14 @@
  * - `idle`: does nothing until it is killed
  * - `unresponsive`: never answers anything, not even that it is reachable, until it is killed
  * - `call`: as `idle`, but reads `host port` of a listener, to which it connects and sends a byte
+ * - `offer`: as `call`, but prints the key of memory of 16 MiB, and sends active messages of 1 MiB, numbers 0 to 3
  * - `listen`: prints `ready`, receives messages with tag 7 and prints their lengths, until it is killed
  */
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { setInterval } from "node:timers";
 import { Ucx } from "../../src/ucx/ucx.ts";
-import { planOf, receivePlan, sendPlan } from "../support/ucx_messages.ts";
+import { contentOf, planOf, receivePlan, sendPlan } from "../support/ucx_messages.ts";
 
 const [mode, seedText] = process.argv.slice(2);
 const seed = Number(seedText);
@@ -42,7 +43,12 @@ switch (mode) {
     break;
   case "call":
   case "idle":
+  case "offer":
     if (mode === "call") await endpoint.send(new Uint8Array(1));
+    if (mode === "offer") {
+      console.log(worker.register(new Uint8Array(new ArrayBuffer(16 << 20))).key.toHex());
+      for (let i = 0; i < 4; i++) endpoint.sendMessage(contentOf(i, 1 << 20));
+    }
     setInterval(() => {}, 1000); // an idle worker does not keep a process alive
     await new Promise<never>(() => {});
     break;

@@ -1,13 +1,21 @@
 /** Memory that peers read and write directly: every byte is as a model predicts, and no byte beside it changes. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { Buffer } from "node:buffer";
+import { once } from "node:events";
+import process from "node:process";
+import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { ffiPort, littleEndian } from "../../src/ffi/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import type { AtomicOperation } from "../../src/ucx/remote_access.ts";
+import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
+import type { UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
+import { patiently, startScript } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 import { contentOf } from "../support/ucx_messages.ts";
 import { unwritten } from "./unwritten.ts";
@@ -27,25 +35,114 @@ const meaning: Readonly<Record<AtomicOperation, (old: bigint, operand: bigint, c
   xor: (old, operand) => old ^ operand,
 };
 
-const accesses = fc.array(
-  fc.oneof(
-    fc.record({
-      do: fc.constantFrom("put" as const, "get" as const),
-      offset: fc.nat(size - 1),
-      length: fc.oneof(fc.nat(200), fc.nat(size)),
-      content: fc.nat(1000),
-    }),
-    fc.record({
-      do: fc.constant("atomic" as const),
-      operation: fc.constantFrom(...Object.keys(meaning) as AtomicOperation[]), // its own keys
-      bytes: fc.constantFrom(4 as const, 8 as const),
-      at: fc.nat(100),
-      operand: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
-      expects: fc.boolean(),
-    }),
-  ),
-  { maxLength: 12 },
-);
+/** Accesses that begin in the first bytes of the memory. */
+function accessesWithin(start: number) {
+  return fc.array(
+    fc.oneof(
+      fc.record({
+        do: fc.constantFrom("put" as const, "get" as const),
+        offset: fc.nat(start - 1),
+        length: fc.oneof(fc.nat(200), fc.nat(size)),
+        content: fc.nat(1000),
+      }),
+      fc.record({
+        do: fc.constant("atomic" as const),
+        operation: fc.constantFrom(...Object.keys(meaning) as AtomicOperation[]), // its own keys
+        bytes: fc.constantFrom(4 as const, 8 as const),
+        at: fc.nat(Math.min(100, start / 8 - 1)),
+        operand: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+        expects: fc.boolean(),
+      }),
+    ),
+    { maxLength: 12 },
+  );
+}
+
+type Access = ReturnType<typeof accessesWithin> extends fc.Arbitrary<(infer T)[]> ? T : never;
+
+/** What an access returns: the bytes that it has read, or the previous number. */
+type Result = Uint8Array | bigint | null;
+
+/** An access to remote memory. */
+interface Planned {
+  readonly expected: Result;
+  begin(endpoint: UcxEndpoint, remote: UcxRemoteKey): Promise<Result>;
+}
+
+/** Changes the model of the memory as an access changes the memory. */
+function plan(access: Access, model: Uint8Array<ArrayBuffer>): Planned {
+  if (access.do === "atomic") {
+    const { operation, bytes, at } = access;
+    const offset = at * bytes;
+    const view = new DataView(model.buffer, model.byteOffset + offset, bytes);
+    const old = bytes === 8 ? view.getBigUint64(0, true) : BigInt(view.getUint32(0, true));
+    const operand = access.operand % limit[bytes];
+    const compare = access.expects ? old : (old + 1n) % limit[bytes];
+    const options = { bytes, ...(operation === "compare-and-swap" ? { compare } : {}) };
+    const now = BigInt.asUintN(8 * bytes, meaning[operation](old, operand, compare));
+    if (bytes === 8) view.setBigUint64(0, now, true);
+    else view.setUint32(0, Number(now), true);
+    return {
+      expected: old,
+      begin: (endpoint, remote) => endpoint.atomic(operation, remote, offset, operand, options),
+    };
+  }
+  const { offset } = access;
+  const length = Math.min(access.length, size - offset);
+  const part = model.subarray(offset, offset + length);
+  if (access.do === "get") {
+    return {
+      expected: part.slice(),
+      async begin(endpoint, remote) {
+        const into = new Uint8Array(length);
+        await endpoint.get(into, remote, offset);
+        return into;
+      },
+    };
+  }
+  const bytes = contentOf(access.content, length);
+  part.set(bytes);
+  return { expected: null, begin: (endpoint, remote) => endpoint.put(bytes, remote, offset).then(() => null) };
+}
+
+function assertResult(result: Result, expected: Result, what: string): void {
+  if (!(result instanceof Uint8Array && expected instanceof Uint8Array)) assertEquals(result, expected, what);
+  else assertEquals(Buffer.compare(result, expected), 0, what);
+}
+
+/** Another process with memory, and the worker that uses it. */
+async function startOwner(tls: string) {
+  const options = { args: [`${size}`, `${border}`], env: { UCX_TLS: tls } };
+  const child = startScript(new URL("./memory_child.ts", import.meta.url), options, ["pipe", "pipe", "inherit"]);
+  const { stdin, stdout, pid } = child;
+  assert(stdin !== null && stdout !== null && pid !== undefined);
+  const ended = once(child, "close");
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  const next = async () => String((await lines.next()).value);
+  const { address, key } = JSON.parse(await next());
+  const ucx = Ucx.open({ config: { TLS: tls } });
+  const user = ucx.createWorker();
+  const endpoint = await user.connect(Uint8Array.fromHex(address), { errors: "none" });
+  const remote = endpoint.remote(Uint8Array.fromHex(key));
+  return {
+    pid,
+    user,
+    endpoint,
+    remote,
+    /** All bytes there, in hexadecimal. */
+    bytes(): Promise<string> {
+      stdin.write("show\n");
+      return next();
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      remote.close();
+      await user.close();
+      ucx.close();
+      stdin.end();
+      assertEquals(await ended, [0, null]);
+    },
+  };
+}
 
 for (const tls of ["tcp", "sm"]) {
   test(`puts, gets and atomic operations change what a model predicts, and no byte beside it: ${tls}`, async () => {
@@ -60,39 +157,69 @@ for (const tls of ["tcp", "sm"]) {
     assertEquals(remote.size, size);
     const model = new Uint8Array(memory.length);
     await check(
-      fc.asyncProperty(accesses, async (program) => {
-        for (const step of program) {
-          if (step.do === "atomic") {
-            const { operation, bytes, at } = step;
-            const offset = at * bytes;
-            const view = new DataView(model.buffer, border + offset, bytes);
-            const old = bytes === 8 ? view.getBigUint64(0, true) : BigInt(view.getUint32(0, true));
-            const operand = step.operand % limit[bytes];
-            const compare = step.expects ? old : (old + 1n) % limit[bytes];
-            const options = { bytes, ...(operation === "compare-and-swap" ? { compare } : {}) };
-            assertEquals(await endpoint.atomic(operation, remote, offset, operand, options), old);
-            const now = BigInt.asUintN(8 * bytes, meaning[operation](old, operand, compare));
-            if (bytes === 8) view.setBigUint64(0, now, true);
-            else view.setUint32(0, Number(now), true);
-          } else {
-            const length = Math.min(step.length, size - step.offset);
-            const part = model.subarray(border + step.offset, border + step.offset + length);
-            if (step.do === "put") {
-              const bytes = contentOf(step.content, length);
-              await endpoint.put(bytes, remote, step.offset);
-              await (step.content % 2 === 0 ? endpoint : user).flush();
-              part.set(bytes);
-            } else {
-              const into = new Uint8Array(length);
-              await endpoint.get(into, remote, step.offset);
-              assert(into.every((byte, i) => byte === part[i]));
-            }
-          }
+      fc.asyncProperty(accessesWithin(size), async (program) => {
+        for (const [i, access] of program.entries()) {
+          const { expected, begin } = plan(access, model.subarray(border, border + size));
+          assertResult(await begin(endpoint, remote), expected, access.do);
+          if (access.do === "put") await (i % 2 === 0 ? endpoint : user).flush();
         }
         assert(memory.every((byte, i) => byte === model[i]));
       }),
       20,
     );
+  });
+
+  test(`in another process, too, also when only fences order them: ${tls}`, patiently, async () => {
+    await using other = await startOwner(tls);
+    const { user, endpoint, remote } = other;
+    const model = new Uint8Array(size + 2 * border);
+    const inner = model.subarray(border, border + size);
+    const content = contentOf(0, size);
+    await check(
+      fc.asyncProperty(accessesWithin(128), async (program) => {
+        inner.set(content);
+        await endpoint.put(content, remote);
+        const results = program.map((access) => {
+          const { expected, begin } = plan(access, inner);
+          user.fence();
+          return { access, expected, result: begin(endpoint, remote) };
+        });
+        for (const { access, expected, result } of results) assertResult(await result, expected, access.do);
+        await endpoint.flush();
+        assert(await other.bytes() === model.toHex());
+      }),
+      40,
+    );
+  });
+
+  test(`fences order what a stopped process does once it is resumed, and do not block: ${tls}`, patiently, async () => {
+    await using other = await startOwner(tls);
+    const { user, endpoint, remote } = other;
+    for (const waits of [false, true]) {
+      await endpoint.put(new Uint8Array(size), remote);
+      await endpoint.flush();
+      process.kill(other.pid, "SIGSTOP");
+      const begun = performance.now();
+      const added = endpoint.atomic("add", remote, 0, 5n);
+      user.fence();
+      const all = Array.from({ length: 40 }, () => new Uint8Array(size)); // more than fits into UCX's buffers
+      const got = all.map((into) => endpoint.get(into, remote));
+      user.fence();
+      const { buffer, finishWriting } = unwritten(size);
+      const nines = buffer.bytes().fill(9);
+      const put = endpoint.put(waits ? buffer : nines.slice(), remote);
+      finishWriting();
+      const took = performance.now() - begun;
+      await pause(50);
+      process.kill(other.pid, "SIGCONT");
+      assertEquals(await added, 0n);
+      await Promise.all([...got, put, endpoint.flush()]);
+      for (const [i, [first, ...others]] of all.entries()) {
+        assert(first === 5 && others.every((byte) => byte === 0), `get ${i} reads what was there before the put`);
+      }
+      assertEquals((await other.bytes()).slice(2 * border, 2 * (border + size)), "09".repeat(size));
+      assert(took < 1000, `${took} ms`);
+    }
   });
 }
 
@@ -192,7 +319,7 @@ test("without remote memory no peer reads or writes it, whatever key it forges, 
   user.abort(); // UCX waits for an answer to the get
 });
 
-test("a fence is refused while a call waits for a stream, and orders later operations after earlier ones", async () => {
+test("a fence orders later operations after earlier ones, also after one that waits for a stream", async () => {
   for (const tls of ["tcp", "sm"]) {
     using ucx = Ucx.open({ config: { TLS: tls } });
     await using owner = ucx.createWorker();
@@ -214,12 +341,15 @@ test("a fence is refused while a call waits for a stream, and orders later opera
       await Promise.all([put, added]);
     }
     const { buffer, finishWriting } = unwritten(8);
+    buffer.bytes().fill(1);
     const waiting = endpoint.put(buffer, remote);
-    assertThrows(() => user.fence(), TypeError, "Await them first");
+    user.fence();
+    const later = endpoint.put(new Uint8Array(4).fill(2), remote);
     finishWriting();
     await waiting;
-    user.fence();
+    assertThrows(() => endpoint.sendSync(new Uint8Array(1)), TypeError, "Await them first");
+    await later;
     await endpoint.flush();
-    assertEquals([...memory.subarray(0, 8)], [...buffer.bytes()]);
+    assertEquals([...memory.subarray(0, 8)], [2, 2, 2, 2, 1, 1, 1, 1]);
   }
 });
