@@ -35,7 +35,7 @@ interface Case {
 const ROUNDS = Number(process.env["CAUSEWAY_ROUNDS"] ?? 21);
 /** Approximate time of a round for either side, and the maximum number of calls in it. */
 const ROUND_NS = 2e6;
-const MOST_CALLS = 20_000;
+const MAX_CALLS = 20_000;
 
 /** The conversions that programs use most. */
 const pairs: readonly (readonly [from: string, to: string])[] = [
@@ -101,7 +101,7 @@ async function measure(python: Peer, one: Case): Promise<{ ratio: number; ours: 
   const warm = performance.now() + 100;
   while (performance.now() < warm) run(1);
   const few = volume > 2 ** 16 ? 2 : 100;
-  const callsOf = (ns: number) => Math.max(1, Math.min(MOST_CALLS, Math.round(ROUND_NS / Math.max(1, ns))));
+  const callsOf = (ns: number) => Math.max(1, Math.min(MAX_CALLS, Math.round(ROUND_NS / Math.max(1, ns))));
   const theirs = async (calls: number) => Number(await python.ask({ ...one, repeats: calls }));
   const [calls, theirCalls] = [callsOf(run(few)), callsOf(await theirs(few))];
   const [ratios, times]: [number[], number[]] = [[], []];

@@ -24,7 +24,7 @@ const TIMES = 3;
 /** Warm-up scans. */
 const WARM = 4;
 /** The minimum rate, as a fraction of the peer's, and the maximum of a projection, as a fraction of the bytes. */
-const [leastRate, mostBytes] = [0.3, 0.06];
+const [minRate, maxBytes] = [0.3, 0.06];
 
 interface PeerReport {
   readonly folder: string;
@@ -73,9 +73,9 @@ async function main(): Promise<boolean> {
       }
       const rate = theirs.best / ours.best;
       const part = await scan(path, columns);
-      const isMet = columns === null ? rate >= leastRate : part < mostBytes;
+      const isMet = columns === null ? rate >= minRate : part < maxBytes;
       if (!isMet) holds = false;
-      const claim = columns === null ? `rate ${leastRate}` : `under ${100 * mostBytes}% of the bytes`;
+      const claim = columns === null ? `rate ${minRate}` : `under ${100 * maxBytes}% of the bytes`;
       console.log(
         `| ${name} | ${columns === null ? "all" : columns.length} | ${milliseconds(ours.best)} | ` +
           `${milliseconds(theirs.best)} | ${rate.toFixed(2)} | ${(theirs.median / ours.median).toFixed(2)} | ` +

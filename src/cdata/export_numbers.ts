@@ -16,7 +16,7 @@ import type { ArrowField } from "./type.ts";
 import { pollIfMany, type ReleaseOrder } from "../order/mod.ts";
 
 /** Arrays with more axes take the general export path, so that there are few templates. */
-const mostAxes = 4;
+const maxAxes = 4;
 
 // law cdata/exportNumbers: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours,
 //   order/worker_end
@@ -32,7 +32,7 @@ export function exportNumbers(array: ArrayParts, where: "host" | "device"): Arro
   const { shape } = layout;
   const format = dtype.arrowFormat;
   const axes = shape.length;
-  if (format === null || axes === 0 || axes > mostAxes || layout.volume === 0) return null;
+  if (format === null || axes === 0 || axes > maxAxes || layout.volume === 0) return null;
   if (!layout.isContiguousC || shape.some((extent) => extent >= 2 ** 31)) return null;
   pollIfMany();
   const data = firstAddress(array);

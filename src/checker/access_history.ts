@@ -93,7 +93,7 @@ interface Span extends Interval {
 }
 
 /** The most pieces that are kept: beyond this, the oldest are forgotten. */
-const mostSpans = 1 << 16;
+const maxSpans = 1 << 16;
 
 /** The history of a range of memory, in pieces. */
 export class RangeHistory {
@@ -200,9 +200,9 @@ export class RangeHistory {
 
   #sweep(order: VectorClocks): void {
     this.#spans.retain(({ history }) => history.prune(order));
-    if (this.#spans.count > mostSpans) {
+    if (this.#spans.count > maxSpans) {
       const newest = ({ history }: Span) => Math.max(history.write?.seq ?? 0, ...history.reads.map(({ seq }) => seq));
-      const limit = this.#spans.all.map(newest).sort((a, b) => b - a)[mostSpans >> 1] ?? 0;
+      const limit = this.#spans.all.map(newest).sort((a, b) => b - a)[maxSpans >> 1] ?? 0;
       this.#spans.retain((span) => newest(span) > limit);
     }
     this.#sweepAt = Math.max(1024, 2 * this.#spans.count);

@@ -44,7 +44,7 @@ const own = ownPlaces(import.meta.url);
 /** Of a repeating call, how many occurrences are all captured, and one in how many of those that follow. */
 const [alwaysNoted, notedOneIn] = [64, 32];
 /** The most distinct calls that are counted: beyond this, counting starts over. */
-const mostKinds = 4096;
+const maxKinds = 4096;
 
 interface Seen {
   readonly bytes: number;
@@ -71,7 +71,7 @@ export class CallSites {
     if (seen === undefined || seen.bytes !== bytes) {
       const site = currentSite();
       starts.set(start, { bytes, count: 1, earlier: site });
-      if (++this.#count > mostKinds) {
+      if (++this.#count > maxKinds) {
         this.#seen.clear();
         this.#count = 0;
       }

@@ -52,7 +52,7 @@ export interface CheckedGraph {
 }
 
 /** The most nodes that are compared with each other. */
-const mostNodes = 2048;
+const maxNodes = 2048;
 
 // law checker/unorderedNodes: checker/pending_call
 /**
@@ -65,7 +65,7 @@ export function unorderedNodes(
   { nodes, opaque }: CheckedGraph,
   whole: boolean,
 ): { readonly first: Node; readonly second: Node; readonly one: Touch; readonly other: Touch } | null {
-  if (opaque || nodes.length > mostNodes) return null;
+  if (opaque || nodes.length > maxNodes) return null;
   const ancestors = new Map<Node, Set<Node>>();
   const earlier: Node[] = [];
   for (const second of nodes) {

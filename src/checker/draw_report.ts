@@ -16,7 +16,7 @@ interface Placed extends Mark {
 }
 
 /** The most marks that fit. */
-const mostMarks = 10;
+const maxMarks = 10;
 const left = 250;
 const step = 124;
 const top = 64;
@@ -109,7 +109,7 @@ function chooseMarks({ first, second, timeline }: CausalityReport): Mark[] {
   const makesOrder = ({ kind, after }: Mark) => kind !== "work" || after.length > 0;
   const ranked = [...between, ...linked].sort((a, b) => Number(makesOrder(b)) - Number(makesOrder(a)) || b.seq - a.seq);
   const chosen = new Map([begin, end].map((mark) => [mark.seq, mark]));
-  for (const mark of ranked) if (chosen.size < mostMarks) chosen.set(mark.seq, mark);
+  for (const mark of ranked) if (chosen.size < maxMarks) chosen.set(mark.seq, mark);
   return [...chosen.values()].sort((a, b) => a.seq - b.seq);
 }
 

@@ -118,7 +118,7 @@ export interface KernelRace {
 }
 
 /** The most entries that are kept: beyond this, the older half is forgotten. */
-const mostEntries = 1 << 16;
+const maxEntries = 1 << 16;
 
 /** Accesses, kept as long as a kernel may turn out to be unordered with them. */
 export class Journal {
@@ -283,7 +283,7 @@ export class Journal {
       this.#ofKernels = this.#ofKernels.filter((entry) => !isOver(entry));
     }
     for (const list of [this.#entries, this.#ofKernels]) {
-      if (list.length > mostEntries) list.splice(0, mostEntries >> 1);
+      if (list.length > maxEntries) list.splice(0, maxEntries >> 1);
     }
     this.#sweepAt = Math.max(1024, 2 * (this.#entries.length + this.#ofKernels.length));
   }

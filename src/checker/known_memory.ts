@@ -122,7 +122,7 @@ export interface Freed extends Interval {
 }
 
 /** The most freed allocations that are remembered: beyond this, the older half is forgotten. */
-const mostFreed = 8192;
+const maxFreed = 8192;
 
 /** All memory that calls have named. */
 export class KnownMemory {
@@ -162,8 +162,8 @@ export class KnownMemory {
     this.#allocations.remove(freed.allocation);
     this.#freed.removeOverlapping(freed.start, freed.end);
     this.#freed.add(freed);
-    if (this.#freed.count <= mostFreed) return;
-    const limit = this.#freed.all.map(({ seq }) => seq).sort((a, b) => a - b)[mostFreed >> 1] ?? 0;
+    if (this.#freed.count <= maxFreed) return;
+    const limit = this.#freed.all.map(({ seq }) => seq).sort((a, b) => a - b)[maxFreed >> 1] ?? 0;
     this.#freed.retain(({ seq }) => seq > limit);
   }
 

@@ -30,7 +30,7 @@ export interface Destroyed {
 }
 
 /** The most destroyed objects that are remembered: beyond this, the oldest are forgotten. */
-const mostDestroyed = 4096;
+const maxDestroyed = 4096;
 
 /** Objects by kind and handle: which exist, and which were destroyed. */
 export class ObjectLifetimes {
@@ -130,7 +130,7 @@ export class ObjectLifetimes {
     const gone = of(this.#gone, kind);
     gone.delete(handle);
     gone.set(handle, how);
-    if (gone.size <= mostDestroyed) return;
+    if (gone.size <= maxDestroyed) return;
     const [oldest] = gone.keys();
     if (oldest !== undefined) gone.delete(oldest);
   }

@@ -10,7 +10,7 @@ import type { StreamClock } from "./vector_clocks.ts";
 import type { CheckerState } from "./checker_state.ts";
 
 /** The most rows of a rectangle or a box that are tracked one by one. The rest is not tracked. */
-const mostRows = 1024;
+const maxRows = 1024;
 
 /** Rows of equal length. */
 export interface Rows {
@@ -68,7 +68,7 @@ export class PendingCall {
     if (isSolid && (depth === 1 || slicePitch === width * height)) {
       return this.#touch(address, width * height * depth, writes);
     }
-    let left = mostRows;
+    let left = maxRows;
     for (let z = 0; z < depth && left > 0; z++) {
       const slice = address + BigInt(z * slicePitch);
       if (isSolid) this.#touch(slice, width * height, writes);

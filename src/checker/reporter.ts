@@ -21,7 +21,7 @@ import {
 } from "./messages.ts";
 
 /** The most reports that are kept. */
-const mostReports = 1000;
+const maxReports = 1000;
 
 /** Makes reports, each once, and throws them or passes them on. */
 export class Reporter {
@@ -91,7 +91,7 @@ export class Reporter {
     ];
     if (this.#reported.has(key.join("|"))) return;
     const report = new CausalityReport({ leaks: [], ...parts, timeline: this.#timeline.marks() });
-    if (this.reports.length < mostReports) {
+    if (this.reports.length < maxReports) {
       this.#reported.add(key.join("|"));
       this.reports.push(report);
     }

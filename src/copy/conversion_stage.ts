@@ -9,14 +9,14 @@ import { bytesOf, type Conversion } from "./conversion.ts";
 import { type ConversionLoop, loopOf, nativeLoopOf, TURN } from "./conversion_loop.ts";
 
 /** Most bytes on either side: with the results, their sources and the stage the processor's nearest cache is full. */
-const MOST_BYTES = 8192;
+const MAX_BYTES = 8192;
 
 /**
  * Most bytes on both sides together for far memory, which is in no cache. More than half of the nearest cache, which
  * two threads may share, is better left to such memory as it streams through: with 16 KiB everything took twice as
  * long, and with less the calls for each box are measurable.
  */
-const MOST_FAR_BYTES = 6144;
+const MAX_FAR_BYTES = 6144;
 
 /** Arrays that take at least this many bytes together are far. */
 const FAR_BYTES = 2 * 2 ** 20;
@@ -49,7 +49,7 @@ export class ConversionStage {
     this.#conversion = conversion;
     this.fromBytes = bytesOf(from);
     this.toBytes = bytesOf(to);
-    this.most = MOST_BYTES / Math.max(this.fromBytes, this.toBytes);
+    this.most = MAX_BYTES / Math.max(this.fromBytes, this.toBytes);
     // Not a multiple of the page size behind the elements: such aliasing addresses make processors stall.
     this.outputAt = this.most * this.fromBytes + 64;
     this.#size = this.outputAt + this.most * this.toBytes;
@@ -72,7 +72,7 @@ export class ConversionStage {
   mostOf(count: number): number {
     if (!this.isFar(count)) return this.most;
     const bytes = this.fromBytes + this.toBytes;
-    return Math.min(this.most, Math.floor(MOST_FAR_BYTES / bytes / LINE) * LINE);
+    return Math.min(this.most, Math.floor(MAX_FAR_BYTES / bytes / LINE) * LINE);
   }
 
   /** The memory at whose start elements are put; valid until other code uses it. */

@@ -35,7 +35,7 @@ export interface Decision {
 }
 
 /** Plans of packed elements with more kernels than this are made anew each time: they are rare, and may be large. */
-const mostParts = 16;
+const maxParts = 16;
 
 // law copy/DecisionCache: copy/device_plan_cache
 /** Decisions of earlier copies. */
@@ -56,7 +56,7 @@ export class DecisionCache {
     if (known !== null) return known;
     const decision = decide(source, destination, alignment, canLaunch, conversion);
     const { plan } = decision;
-    if (plan?.kind !== "packed" || plan.parts.length <= mostParts) {
+    if (plan?.kind !== "packed" || plan.parts.length <= maxParts) {
       this.#decisions.add(source, destination, kind, decision);
     }
     return decision;

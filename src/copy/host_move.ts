@@ -6,7 +6,7 @@
 import { exactAddress, FfiError, ffiPort } from "../ffi/mod.ts";
 import { canMoveNatively, placeMove, type PreparedMove, prepareMove, runMove, ThreadTeam } from "../native/mod.ts";
 import { moveByLoops } from "./host_loops.ts";
-import { leastSplit, splitMoves, threadsFor } from "./host_parts.ts";
+import { minSplit, splitMoves, threadsFor } from "./host_parts.ts";
 import type { Bytes, HostPlan, PlacedMove, Span } from "./host_plan.ts";
 
 /** Where a plan begins, or the layout that it is for. */
@@ -52,7 +52,7 @@ export function readyPlan(
   plan: HostPlan,
   natively = canMoveNatively(),
   threads = threadsFor(plan),
-  least = leastSplit,
+  least = minSplit,
 ): ReadyPlan {
   const moves = natively ? readyMoves(plan.moves) : null;
   if (moves === null || threads < 2) return { plan, moves, shares: null };

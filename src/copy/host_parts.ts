@@ -7,13 +7,13 @@
 import type { HostPlan, PlacedMove } from "./host_plan.ts";
 
 /** Minimum bytes per thread: two are faster from 16 MiB on, including their start and end, slightly for a single run. */
-const leastOfThread = 8 * 2 ** 20;
+const minBytesPerThread = 8 * 2 ** 20;
 
 /** More threads than this find the memory saturated. */
-const mostThreads = 8;
+const maxThreads = 8;
 
 /** Moves of fewer bytes are not split, such as those at the edges of tiles. */
-export const leastSplit = 2 ** 20;
+export const minSplit = 2 ** 20;
 
 // law copy/threadsFor: copy/host_parts
 /**
@@ -25,7 +25,7 @@ export function threadsFor(
   { run, runs, isFree }: Pick<HostPlan, "run" | "runs" | "isFree">,
   cpus?: number,
 ): number {
-  const worth = Math.min(Math.floor(run * runs / leastOfThread), mostThreads);
+  const worth = Math.min(Math.floor(run * runs / minBytesPerThread), maxThreads);
   return worth < 2 || !isFree ? 1 : Math.min(cpus ?? navigator.hardwareConcurrency, worth);
 }
 
@@ -36,7 +36,7 @@ export function threadsFor(
  * @param least minimum bytes of a move that is split
  * @returns the moves of each thread; the first thread's include moves that were not split
  */
-export function splitMoves(moves: readonly PlacedMove[], threads: number, least = leastSplit): PlacedMove[][] {
+export function splitMoves(moves: readonly PlacedMove[], threads: number, least = minSplit): PlacedMove[][] {
   const shares: PlacedMove[][] = Array.from({ length: threads }, () => []);
   for (const move of moves) {
     const parts = bytesOf(move) < least ? [move] : partsOf(move, threads);

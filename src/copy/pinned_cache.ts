@@ -9,7 +9,7 @@ import { type CudaDevice, type CudaStream, PerDevice } from "../device/mod.ts";
 import { type MemoryBuffer, PinnedMemoryResource } from "../memory/mod.ts";
 
 /** Maximum bytes cached per device. */
-const mostKept = 64 * 2 ** 20;
+const maxKept = 64 * 2 ** 20;
 
 /** Smallest size in bytes. Sizes are powers of two from here on, so that memory fits more than one use. */
 const smallest = 2 ** 16;
@@ -26,7 +26,7 @@ class Spares {
 
   // law copy/Spares.take: copy/pinned_cache
   take(bytes: number): MemoryBuffer {
-    const size = bytes > mostKept ? bytes : Math.max(smallest, 2 ** Math.ceil(Math.log2(bytes)));
+    const size = bytes > maxKept ? bytes : Math.max(smallest, 2 ** Math.ceil(Math.log2(bytes)));
     const kept = this.#kept.get(size)?.pop();
     if (kept === undefined) return this.#pinned.allocate(size);
     this.#bytes -= size;
@@ -36,7 +36,7 @@ class Spares {
   // law copy/Spares.release: copy/pinned_cache
   release(buffer: MemoryBuffer): void {
     const { size } = buffer;
-    if (this.#isClosed || this.#bytes + size > mostKept) return buffer.close();
+    if (this.#isClosed || this.#bytes + size > maxKept) return buffer.close();
     this.#kept.getOrInsertComputed(size, () => []).push(buffer);
     this.#bytes += size;
     observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr); // freed with the device

@@ -13,7 +13,7 @@ import {
   DLPackVersion,
   DLTensor,
 } from "../../bindings/dlpack.ts";
-import { layoutOf, mostForeignBytes, readForeign, SlabPool, type Slot, wantsLeakReports } from "../ffi/mod.ts";
+import { layoutOf, maxForeignBytes, readForeign, SlabPool, type Slot, wantsLeakReports } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { type DLPackDType, MAX_NDIM } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
@@ -124,7 +124,7 @@ function stridesAfterShape(bytes: DataView, from: number, ndim: number): number 
   const stridesAt = from + at.strides;
   if (bytes.getInt32(shapeAt + 4, littleEndian) !== bytes.getInt32(stridesAt + 4, littleEndian)) return 0;
   const behind = bytes.getInt32(stridesAt, littleEndian) - bytes.getInt32(shapeAt, littleEndian) | 0;
-  return behind > 0 && behind + 8 * ndim <= mostForeignBytes ? behind : 0;
+  return behind > 0 && behind + 8 * ndim <= maxForeignBytes ? behind : 0;
 }
 
 /** Whether eight bytes are 0. Reading them as a bigint would be slower. */

@@ -71,7 +71,7 @@ export function bunPort(): FfiPort | null {
 }
 
 /** The most parameters that Bun can pass; a struct by value takes eight of them. */
-const mostParameters = 32;
+const maxParameters = 32;
 
 class BunPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
@@ -115,8 +115,8 @@ class BunPort implements FfiPort {
 
   #symbol(args: readonly Argument[], returns: Argument | "void"): BunSymbol {
     const plain = takesStruct(args) ? lowerStructs(args, this.platform.arch).args : args;
-    if (plain.length > mostParameters) {
-      throw new FfiError(`Cannot call a function of ${plain.length} words: Bun passes at most ${mostParameters}`);
+    if (plain.length > maxParameters) {
+      throw new FfiError(`Cannot call a function of ${plain.length} words: Bun passes at most ${maxParameters}`);
     }
     return { args: plain.map(bunType), returns: bunType(returns) };
   }

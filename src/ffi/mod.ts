@@ -37,7 +37,7 @@ export { type Libc, libc } from "./libc.ts";
 export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";
 export { nodeBuiltin } from "./node_builtin.ts";
 export { type FfiPort, ffiPort, type NativeCallback, type SocketWatch } from "./port.ts";
-export { mostForeignBytes, readForeign } from "./read_foreign.ts";
+export { maxForeignBytes, readForeign } from "./read_foreign.ts";
 export { reportUncaught, wantsLeakReports } from "./report_uncaught.ts";
 export { failuresOf, runAll, throwFirst } from "./run_all.ts";
 export { SlabPool, type Slot } from "./slab.ts";

@@ -8,7 +8,7 @@ import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 
 /** The most that can be read at once, in bytes. */
-export const mostForeignBytes = 1024;
+export const maxForeignBytes = 1024;
 
 interface Place {
   readonly address: bigint;
@@ -25,14 +25,14 @@ const lengths: bigint[] = [];
  * Copies foreign memory to a readable buffer. An ArrayBuffer over a foreign address costs 0.2 to 0.5 us, a copy of 80
  * bytes to memory that already has one 10 ns.
  *
- * @param length bytes, at most {@linkcode mostForeignBytes}
+ * @param length bytes, at most {@linkcode maxForeignBytes}
  * @returns the copy, from byte 0 on, valid until the next call: read it before calling anything else
  */
 export function readForeign(address: bigint, length: number): DataView<ArrayBuffer> {
   place ??= makePlace();
-  if (address === 0n || length > mostForeignBytes) {
+  if (address === 0n || length > maxForeignBytes) {
     throw new RangeError(
-      `Cannot read ${length} bytes at ${address}: expected at most ${mostForeignBytes}, and not at NULL`,
+      `Cannot read ${length} bytes at ${address}: expected at most ${maxForeignBytes}, and not at NULL`,
     );
   }
   // Not memcpy, which returns a pointer: making a bigint of it takes as long as the copy.
@@ -42,6 +42,6 @@ export function readForeign(address: bigint, length: number): DataView<ArrayBuff
 
 /** Never freed: there is one per process. */
 function makePlace(): Place {
-  const address = allocate(mostForeignBytes);
-  return { address, bytes: new DataView(ffiPort().memory(address, mostForeignBytes)) };
+  const address = allocate(maxForeignBytes);
+  return { address, bytes: new DataView(ffiPort().memory(address, maxForeignBytes)) };
 }

@@ -76,7 +76,7 @@ export async function readNpz(file: FileContents, options: ReadNpzOptions = {}):
   if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === "string"))) {
     throw new TypeError(`Expected names to be an array of strings, got ${show(names)}`);
   }
-  const { members: most, bytes: mostBytes } = { ...defaults, ...limits };
+  const { members: most, bytes: maxBytes } = { ...defaults, ...limits };
   using contents = await openContents(file);
   const arrays = new NpzArrays();
   try {
@@ -94,8 +94,8 @@ export async function readNpz(file: FileContents, options: ReadNpzOptions = {}):
         throw new NpyError(`it has no array ${excerpt(name)}: expected one of ${there.slice(0, 20).join(", ")}`);
       }
       bytes += member.size;
-      if (bytes > mostBytes) {
-        throw new NpyError(`its arrays take more than ${mostBytes} bytes. Raise limits.bytes if you trust the file`);
+      if (bytes > maxBytes) {
+        throw new NpyError(`its arrays take more than ${maxBytes} bytes. Raise limits.bytes if you trust the file`);
       }
     }
     for (const name of new Set(wanted)) {

@@ -25,7 +25,7 @@ const bytesOf = { end: 22, end64Locator: 20, end64: 56, entry: 46, header: 30 } 
 const longestComment = 65535;
 
 /** Maximum compression ratio of deflate: 258 bytes for two codes of one bit each, plus a start. */
-const mostInflated = 1032;
+const maxInflated = 1032;
 
 const damaged = (what: string) => new NpyError(`the zip file is damaged: ${what}`);
 
@@ -129,7 +129,7 @@ function readEntry(entry: DataView<ArrayBuffer>, nameBytes: number, extraBytes: 
     i += 4 + length;
   }
   const isDeflated = method === 8;
-  if (isDeflated ? size > packed * mostInflated + 64 : size !== packed) {
+  if (isDeflated ? size > packed * maxInflated + 64 : size !== packed) {
     throw damaged(`${excerpt(name)} claims ${size} bytes in ${packed}`);
   }
   return { name, isDeflated, crc, packed, size, at };

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { mostPageCalls } from "../native/mod.ts";
+import { maxPageCalls } from "../native/mod.ts";
 
 /** How host memory is staged. */
 export interface StagingPlan {
@@ -35,7 +35,7 @@ export const worthStarting: number = 64 * MiB;
 export const ringBytes: number = 32 * MiB;
 
 /** The most chunks in flight, however small they are. */
-export const mostSlots = 16;
+export const maxSlots = 16;
 
 /** Pieces of a chunk: enough for every thread. */
 const piecesOfChunk = 8;
@@ -43,19 +43,19 @@ const piecesOfChunk = 8;
 // law memory/callsOf: memory/staging
 /** The most calls for a chunk: copies of its pieces, and page creation for another chunk. */
 export function callsOf({ chunk, piece }: Pick<StagingPlan, "chunk" | "piece">): number {
-  return Math.ceil(chunk / piece) + mostPageCalls(chunk);
+  return Math.ceil(chunk / piece) + maxPageCalls(chunk);
 }
 
 /** Chunk size of large copies, in bytes. */
 const largest = 8 * MiB;
 
 /** The most calls for a chunk of any plan made here. */
-export const mostCalls: number = callsOf({ chunk: largest, piece: largest / piecesOfChunk });
+export const maxCalls: number = callsOf({ chunk: largest, piece: largest / piecesOfChunk });
 
 /**
  * As many threads as saturate the bus. Each copies 6 to 10 GB/s on the host of an H200, and more threads gain nothing.
  */
-const mostThreads = 8;
+const maxThreads = 8;
 
 /** With fewer threads staging gains little: the driver alone is about as fast as two threads. */
 const fewestThreads = 4;
@@ -67,9 +67,9 @@ const fewestThreads = 4;
  * @returns null if the driver alone is at least as fast
  */
 export function planStaging(bytes: number, cpus: number): StagingPlan | null {
-  const threads = Math.min(mostThreads, cpus);
+  const threads = Math.min(maxThreads, cpus);
   if (bytes < worthStaging || threads < fewestThreads) return null;
   // The bus is idle while the first chunk is filled and the last one drained: so small copies use small chunks.
   const chunk = bytes < 16 * MiB ? MiB : bytes < worthStarting ? 2 * MiB : largest;
-  return { threads, slots: Math.min(mostSlots, ringBytes / chunk), chunk, piece: chunk / piecesOfChunk };
+  return { threads, slots: Math.min(maxSlots, ringBytes / chunk), chunk, piece: chunk / piecesOfChunk };
 }

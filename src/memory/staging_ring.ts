@@ -15,7 +15,7 @@ import {
 import { checkCuda, checkRelease, observerOf } from "../driver/mod.ts";
 import { FfiError, NativeArena } from "../ffi/mod.ts";
 import { ThreadTeam } from "../native/mod.ts";
-import { callsOf, mostCalls, mostSlots, ringBytes, type StagingPlan } from "./staging_plan.ts";
+import { callsOf, maxCalls, maxSlots, ringBytes, type StagingPlan } from "./staging_plan.ts";
 
 /** Pinned memory for a few chunks, which use its slots in turn, and the threads that copy them. */
 export class StagingRing {
@@ -58,8 +58,8 @@ export class StagingRing {
       [this.#slots, this.#chunk] = [slots, chunk];
     }
     // Large enough for other plans, too: starting threads takes longer than copying with them.
-    const rounds = Math.max(slots, mostSlots);
-    const size = { threads, rounds, calls: Math.max(callsOf({ chunk, piece }), mostCalls) };
+    const rounds = Math.max(slots, maxSlots);
+    const size = { threads, rounds, calls: Math.max(callsOf({ chunk, piece }), maxCalls) };
     if (this.#team?.fits(size)) return;
     this.#team?.close();
     this.#team = null;

@@ -41,7 +41,7 @@ export function unwrittenArrayBuffer(bytes: number): ArrayBuffer {
 const largePage = 2n * 1024n * 1024n;
 
 /** The most calls that {@linkcode pageCalls} returns for `bytes` bytes. */
-export function mostPageCalls(bytes: number): number {
+export function maxPageCalls(bytes: number): number {
   return Math.ceil(bytes / Number(largePage));
 }
 

@@ -30,7 +30,7 @@ export {
   completionCallbacks,
   type CompletionKind,
 } from "./completion_callbacks.ts";
-export { mostPageCalls, newArrayBuffer, pageCalls, unwrittenArrayBuffer } from "./huge_pages.ts";
+export { maxPageCalls, newArrayBuffer, pageCalls, unwrittenArrayBuffer } from "./huge_pages.ts";
 export { mapExecutable } from "./machine_code.ts";
 export type { MoveAxis, StridedMove } from "./move_programs.ts";
 export { nonTemporalCopy } from "./non_temporal_copy.ts";

@@ -16,7 +16,7 @@ export interface FormatArguments {
 }
 
 /** Maximum number of arguments passed: a conversion beyond them is printed verbatim. */
-const mostArguments = 32;
+const maxArguments = 32;
 
 /** How an argument is formatted. */
 interface Conversion {
@@ -45,7 +45,7 @@ export function formatC(format: string, args: FormatArguments): { readonly text:
     (whole, flags: string, width: string, precision: string | undefined, size: string | undefined, letter: string) => {
       if (whole === "%%") return "%";
       const needed = 1 + Number(width === "*");
-      if (taken + needed > mostArguments) return whole;
+      if (taken + needed > maxArguments) return whole;
       const wide = width === "*" ? int() : Number(width);
       const wanted: Conversion = {
         flags: wide < 0 ? `${flags}-` : flags, // a negative width argument left-justifies

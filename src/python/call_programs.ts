@@ -10,10 +10,10 @@ import { layoutOf } from "../ffi/mod.ts";
 import type { Operation, Register } from "../native/mod.ts";
 
 /** Most arguments of a call by a program, including the dict of keyword arguments. */
-export const mostArguments = 8;
+export const maxArguments = 8;
 
 /** Most entries of all dicts of a call in total. */
-export const mostEntries = 16;
+export const maxEntries = 16;
 
 /** Bytes of memory for arguments that are text. */
 export const textBytes = 512;
@@ -89,9 +89,9 @@ export const call_block = {
   value: ["u64", 2], // a double, or an integer
   overflow: "u64",
   beforeObjects: "ptr", // the word that may be overwritten
-  objects: ["ptr", mostArguments],
-  made: [made_argument, mostArguments],
-  entries: [made_entry, mostEntries],
+  objects: ["ptr", maxArguments],
+  made: [made_argument, maxArguments],
+  entries: [made_entry, maxEntries],
   text: ["u8", textBytes],
 } as const satisfies StructDescription;
 

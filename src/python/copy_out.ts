@@ -7,7 +7,7 @@
  */
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { mostItems } from "./item_programs.ts";
+import { maxItems } from "./item_programs.ts";
 import { Kind, notSimple } from "./kinds.ts";
 import type { SequenceKind } from "./sequences.ts";
 
@@ -106,8 +106,8 @@ function copyItems(
     const size = sequences.sizeOf(object, kind);
     const before = values.length;
     if (before >= size) return values;
-    sequences.readValues(object, kind, before, size, mostItems, values);
-    if (values.length - before === mostItems || values.length >= size) continue;
+    sequences.readValues(object, kind, before, size, maxItems, values);
+    if (values.length - before === maxItems || values.length >= size) continue;
     const item = sequences.itemAt(object, kind, values.length);
     try {
       values.push(copyOut(python, item, other));

@@ -11,7 +11,7 @@ import { LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
 import { consumerStream, producerWaits } from "../order/mod.ts";
 
 /** How many devices can have a work stream. All others use the legacy default stream. */
-export const mostDevices = 64;
+export const maxDevices = 64;
 
 interface Words {
   readonly address: bigint;
@@ -27,10 +27,10 @@ const current = new Map<number, CudaStream>();
 /** The handles are never freed: consumers may keep the exchange API for the life of the process. */
 function workStreams(): Words {
   if (words === undefined) {
-    const { address, bytes } = new NativeArena().bytes(8 * mostDevices);
+    const { address, bytes } = new NativeArena().bytes(8 * maxDevices);
     words = {
       address,
-      handles: new BigUint64Array(bytes.buffer, bytes.byteOffset, mostDevices).fill(CU_STREAM_LEGACY),
+      handles: new BigUint64Array(bytes.buffer, bytes.byteOffset, maxDevices).fill(CU_STREAM_LEGACY),
     };
   }
   return words;

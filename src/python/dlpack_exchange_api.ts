@@ -22,7 +22,7 @@ import type { Interpreter } from "./interpreter.ts";
 import { importTensor } from "./import_tensor.ts";
 import { aarch64Call, x8664Call } from "./python_call_thunk.ts";
 import { exchangeApiSource } from "./guest_source.ts";
-import { mostDevices, workStreamsAddress } from "./current_work_streams.ts";
+import { maxDevices, workStreamsAddress } from "./current_work_streams.ts";
 
 const attribute = cString("__dlpack_c_exchange_api__");
 
@@ -55,7 +55,7 @@ export function offerExchangeApi(python: Interpreter): void {
       callable: python.helper(callable),
     });
   const words = workStreamsAddress();
-  const current = currentStreamCode[arch](words, mostDevices);
+  const current = currentStreamCode[arch](words, maxDevices);
   const [fromObject, toObject, stream] =
     mapExecutable([call("tensor_from_object"), call("object_from_tensor"), current]) ?? [];
   if (fromObject === undefined || toObject === undefined || stream === undefined) return;
@@ -70,7 +70,7 @@ export function offerExchangeApi(python: Interpreter): void {
       text(arrowFormat),
     ])
   );
-  const numbers = [fromObject, toObject, stream, words, BigInt(mostDevices)].map((number) => python.integer(number));
+  const numbers = [fromObject, toObject, stream, words, BigInt(maxDevices)].map((number) => python.integer(number));
   python.release(python.callHelper("offer_exchange_api", [python.tuple(types), ...numbers]));
   ownFromObject = fromObject;
 }
@@ -103,7 +103,7 @@ class ExchangeApis {
     let isKept = false;
     try {
       const found = findExchangeApi(python, type);
-      isKept = this.#byType.size < mostTypes;
+      isKept = this.#byType.size < maxTypes;
       if (isKept) this.#byType.set(type, found);
       return found;
     } finally {
@@ -113,7 +113,7 @@ class ExchangeApis {
 }
 
 /** How many types are remembered. In a program that keeps making types, the rest are looked up each time. */
-const mostTypes = 256;
+const maxTypes = 256;
 
 const exchangeApis = new WeakMap<Interpreter, ExchangeApis>();
 

@@ -58,7 +58,7 @@ export class PythonError extends Error {
     const limit = Reflect.get(Error, "stackTraceLimit") as unknown;
     let origin = calledAt ?? undefined;
     if (typeof limit === "number") {
-      if (origin === undefined) Reflect.set(Error, "stackTraceLimit", limit + mostOwnFrames);
+      if (origin === undefined) Reflect.set(Error, "stackTraceLimit", limit + maxOwnFrames);
       if (reader === undefined) origin ??= new Error();
       if (origin !== undefined) Reflect.set(Error, "stackTraceLimit", 0);
     }
@@ -124,7 +124,7 @@ export class PythonError extends Error {
 }
 
 /** The maximum number of Causeway frames between a program and the error. */
-const mostOwnFrames = 12;
+const maxOwnFrames = 12;
 
 // law python/framesOfProgram: python/uncaught, python/async, python/generators
 /**

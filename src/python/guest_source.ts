@@ -17,7 +17,7 @@ import weakref
 
 GUEST = "<causeway>"  # the file of all sources here, as frames name it
 
-MOST_CAUSES = 32  # an exception may be its own cause
+MAX_CAUSES = 32  # an exception may be its own cause
 
 # Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
 WITH_MORE_TEXT = (
@@ -49,7 +49,7 @@ def is_plain_exception(error):
     )
 
 
-def outline_exception(error, most=MOST_CAUSES):
+def outline_exception(error, most=MAX_CAUSES):
     """Return an exception's type, its message, its traceback, two texts, and what it was raised from.
 
     The message is the last line as Python prints it. The traceback is None if it is to be formatted from the texts,
@@ -1390,7 +1390,7 @@ import queue
 import threading
 
 
-MOST_THREADS = 32  # calls that run at the same time; others wait for one of them
+MAX_THREADS = 32  # calls that run at the same time; others wait for one of them
 
 jobs = queue.SimpleQueue()
 threads_lock = threading.Lock()
@@ -1433,7 +1433,7 @@ def begin_call(number, function, arguments, keywords):
         run_in_loop(job)
         return job
     with threads_lock:
-        is_needed = waiting_count == 0 and thread_count < MOST_THREADS
+        is_needed = waiting_count == 0 and thread_count < MAX_THREADS
         if is_needed:
             thread_count += 1
         else:

@@ -22,7 +22,7 @@ interface Reference {
 }
 
 /** How many attributes of an object are kept to be returned again. */
-const mostKept = 256;
+const maxKept = 256;
 
 /**
  * Owns a reference to an object, until it is closed or collected.
@@ -124,7 +124,7 @@ export class Handle {
   keepAttribute(name: string, attribute: Handle, kind: Kind): void {
     if (this.#isClosed || !(attribute.#function !== 0n || isMemberOfModule(this, attribute, kind))) return;
     const attributes = this.#attributes ??= new Map();
-    if (attributes.size === mostKept) attributes.clear();
+    if (attributes.size === maxKept) attributes.clear();
     attributes.set(name, attribute);
     attribute.#expected = expectedAttribute(this.python, attribute.object, attribute.#function, this.object, kind);
   }

@@ -9,7 +9,7 @@ import type { StridedMemoryView } from "../view/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 /** How many are kept. In a program that keeps making layouts, all are dropped at this limit and made anew. */
-const mostSpecs = 256;
+const maxSpecs = 256;
 
 interface Known {
   readonly dtype: DType;
@@ -52,7 +52,7 @@ class HostSpecs {
   #make(layout: StridedLayout, dtype: DType, readonly: boolean): Known | null {
     const python = this.#python;
     const { none } = python.singletons;
-    if (this.#byText.size === mostSpecs) {
+    if (this.#byText.size === maxSpecs) {
       for (const { object } of this.#byText.values()) python.release(object);
       this.#byText.clear();
       this.#generation++;

@@ -100,10 +100,10 @@ type Helper =
   | "call_framed_by_name";
 
 /** How many arguments can be passed to a function without a tuple. */
-const mostArguments = 64;
+const maxArguments = 64;
 
 /** The argument count that a call is passed, with the flag that the word before the arguments may be overwritten. */
-const countsOf = Array.from({ length: mostArguments + 1 }, (_, i) => BigInt(i) | 1n << 63n);
+const countsOf = Array.from({ length: maxArguments + 1 }, (_, i) => BigInt(i) | 1n << 63n);
 
 /** Cells for a call, and the functions that make it from their own frame. */
 type Frames = Readonly<Record<"function" | "arguments" | "keywords" | "byPosition" | "byOne" | "byName", bigint>>;
@@ -278,8 +278,8 @@ export class Interpreter {
   }
 
   #argumentArea(): ArgumentArea {
-    const { address, bytes } = this.#arena.bytes(8 * (mostArguments + 1));
-    const words = new DataView(bytes.buffer, bytes.byteOffset + 8, 8 * mostArguments);
+    const { address, bytes } = this.#arena.bytes(8 * (maxArguments + 1));
+    const words = new DataView(bytes.buffer, bytes.byteOffset + 8, 8 * maxArguments);
     return { words, at: address + 8n, native: undefined };
   }
 
@@ -438,7 +438,7 @@ export class Interpreter {
   // law python/Interpreter.call: python/object, python/frame, python/leaks
   /** As {@linkcode Interpreter.call}. @returns 0n if it raised an exception, which is then pending */
   tryCall(callable: bigint, args: readonly bigint[], keywords = 0n): bigint {
-    if (args.length > mostArguments) return this.#callByTuple(callable, args, keywords);
+    if (args.length > maxArguments) return this.#callByTuple(callable, args, keywords);
     const { words, at } = this.#area;
     for (let i = 0; i < args.length; i++) words.setBigUint64(8 * i, args[i] ?? 0n, littleEndian);
     const count = countsOf[args.length] ?? 0n;

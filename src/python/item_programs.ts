@@ -10,7 +10,7 @@ import type { Operation } from "../native/mod.ts";
 import { readKinds, tellKinds } from "./call_programs.ts";
 
 /** Most items that a program reads per run. */
-export const mostItems = 256;
+export const maxItems = 256;
 
 /** The result for an item. */
 const read_item = {
@@ -37,7 +37,7 @@ export const item_block = {
   // exhausted, or an exception. Set only if items are left.
   result: "ptr",
   overflow: "u64",
-  items: [read_item, mostItems],
+  items: [read_item, maxItems],
   beyond: "u64", // writing a double also writes 8 unrelated bytes after it
 } as const satisfies StructDescription;
 

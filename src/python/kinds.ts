@@ -66,7 +66,7 @@ const scalars: Readonly<Record<string, Kind>> = {
 const recentTypes = 256;
 
 /** How many types are remembered. In a program that keeps making types, the rest are looked up each time. */
-const mostTypes = 1024;
+const maxTypes = 1024;
 
 /**
  * The kinds of the types seen so far. A known type is kept forever, so that its address is never reused.
@@ -121,7 +121,7 @@ export class Kinds {
   #find(address: number): Kind {
     const type = BigInt(address);
     const kind = this.#look(type);
-    if (this.#known.size < mostTypes) this.#known.set(address, kind);
+    if (this.#known.size < maxTypes) this.#known.set(address, kind);
     if (this.#known.has(address)) this.#python.retain(type);
     return kind;
   }

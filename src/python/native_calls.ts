@@ -12,8 +12,8 @@ import {
   callProgram,
   made_argument,
   made_entry,
-  mostArguments,
-  mostEntries,
+  maxArguments,
+  maxEntries,
   offsets,
   Status,
   textBytes,
@@ -179,7 +179,7 @@ export class NativeCalls {
     this.#ints = new Int32Array(buffer, byteOffset, size / 4);
     this.#text = new Uint8Array(buffer, byteOffset + offsets.text, textBytes);
     this.#textAt = Number(address) + offsets.text;
-    this.#places = Array.from({ length: mostArguments }, (_, i) => halves(address + BigInt(offsets.objects + 8 * i)));
+    this.#places = Array.from({ length: maxArguments }, (_, i) => halves(address + BigInt(offsets.objects + 8 * i)));
     this.#words.set(programs.words);
     this.#ints[2 * flagWord + 1] = 1 << 31; // PY_VECTORCALL_ARGUMENTS_OFFSET
     const { none, true: yes, false: no } = python.singletons;
@@ -194,7 +194,7 @@ export class NativeCalls {
    */
   take(values: readonly unknown[]): boolean {
     const count = values.length;
-    if (count > mostArguments) return false;
+    if (count > maxArguments) return false;
     this.#usedText = 0;
     if (this.#takeSimple(values, 0, madeWord, madeWords) < count) return false;
     this.#setCounts(count, count, 0);
@@ -210,7 +210,7 @@ export class NativeCalls {
   takeObjects(values: readonly unknown[], named: Readonly<Record<string, unknown>> | null): Taken {
     const count = values.length;
     const made = named === null ? count : count + 1;
-    if (made > mostArguments) return Taken.no;
+    if (made > maxArguments) return Taken.no;
     this.#usedText = 0;
     this.#entries = 0;
     this.#hasObjects = false;
@@ -297,7 +297,7 @@ export class NativeCalls {
     const names = Object.keys(container);
     const values = Object.values(container);
     if (python.turn !== turn) return false; // a getter called Python, with arguments in this memory
-    if (names.length > mostEntries - this.#entries) return false;
+    if (names.length > maxEntries - this.#entries) return false;
     this.#put(madeWord + index * madeWords, this.#programs.makers.dict);
     const first = entriesWord + this.#entries * entryWords;
     for (let i = 0; (i = this.#takeSimple(values, i, first, entryWords)) < values.length; i++) {

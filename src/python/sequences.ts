@@ -8,7 +8,7 @@
  */
 import { FfiError, libc, NativeArena } from "../ffi/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { mostItems } from "./item_programs.ts";
+import { maxItems } from "./item_programs.ts";
 import { Kind, notSimple } from "./kinds.ts";
 
 /** Not imported: see `ffi/endian.ts`. */
@@ -36,9 +36,9 @@ export class Sequences {
    */
   constructor(python: Interpreter) {
     this.#python = python;
-    const { address, bytes } = new NativeArena().bytes(8 * mostItems); // never freed: a process has one interpreter
+    const { address, bytes } = new NativeArena().bytes(8 * maxItems); // never freed: a process has one interpreter
     this.#address = address;
-    this.#words = new DataView(bytes.buffer, bytes.byteOffset, 8 * mostItems);
+    this.#words = new DataView(bytes.buffer, bytes.byteOffset, 8 * maxItems);
     const { none, true: yes, false: no } = python.singletons;
     const items = [yes, none, no];
     const tuple = python.tuple(items.map((item) => python.retain(item)));
@@ -84,7 +84,7 @@ export class Sequences {
    * @param most how many to append at most
    */
   readValues(object: bigint, kind: SequenceKind, from: number, size: number, most: number, values: unknown[]): void {
-    const count = Math.min(size - from, most, mostItems);
+    const count = Math.min(size - from, most, maxItems);
     if (count <= 0) return;
     const start = (kind === Kind.list ? wordOf(this.#copy(object + this.#listAt, 1), 0) : object + this.#tupleAt) +
       BigInt(8 * from);

@@ -15,7 +15,7 @@ const keptBytes = 4096;
 /** Most characters that are copied one by one: for this many, the runtime's own encoder takes as long. */
 const fewCharacters = 48;
 /** How many attribute names are kept as Python strings. */
-const mostNames = 1024;
+const maxNames = 1024;
 
 const encoder = new TextEncoder();
 // law python/decoder: python/object, python/sequences
@@ -110,7 +110,7 @@ export class Texts {
 
   // law python/Texts.keep: python/calls, python/leaks
   #keep(kept: Map<string, bigint>, value: string, text: bigint): bigint {
-    if (kept.size === mostNames) {
+    if (kept.size === maxNames) {
       // Later: a call that encloses a JavaScript function called by Python may still use one of them.
       for (const one of kept.values()) this.#python.releaseLater(one);
       kept.clear();

@@ -17,12 +17,12 @@ import { SimulatorState } from "./simulator_state.ts";
 export class Simulator extends SimulatorState {
   /** How often each task was queried. After a number of queries, chosen by the seed, it is forced to run. */
   readonly #queryCounts = new WeakMap<Task, number>();
-  readonly #mostNotReady: number;
+  readonly #maxNotReady: number;
 
   /** Creates a simulator with idle devices. */
   constructor(options: SimulateOptions) {
     super(options);
-    this.#mostNotReady = this.options.schedule === "latest" ? 3 : this.random.below(4);
+    this.#maxNotReady = this.options.schedule === "latest" ? 3 : this.random.below(4);
   }
 
   /**
@@ -115,7 +115,7 @@ export class Simulator extends SimulatorState {
       if (task === null) continue;
       const asked = (this.#queryCounts.get(task) ?? 0) + 1;
       this.#queryCounts.set(task, asked);
-      if (asked > this.#mostNotReady) this.scheduler.force(task);
+      if (asked > this.#maxNotReady) this.scheduler.force(task);
     }
     this.refuseFault(context);
     return open.every((task) => task?.done) ? CUresult.CUDA_SUCCESS : CUresult.CUDA_ERROR_NOT_READY;

@@ -14,7 +14,7 @@ const serveAtLeastEvery = 50;
 const serveUnknownEvery = 4;
 
 /** How many turns at most serve sockets one after the other: events of another thread stay pending. */
-const mostServes = 4;
+const maxServes = 4;
 
 /** Tells whether sockets have events; undefined before the lookup. */
 let hasNews: (() => boolean) | null | undefined;
@@ -64,7 +64,7 @@ export function atNextTurn(act: () => void): void {
  * 2.9.6, two processors).
  */
 export async function serveAll(turnWithSockets: () => Promise<void>, hasNews: (() => boolean) | null): Promise<void> {
-  let left = mostServes;
+  let left = maxServes;
   do await turnWithSockets(); while (--left > 0 && hasNews?.());
 }
 

@@ -10,7 +10,7 @@
 import { type StoppedTimers, stopTimers } from "../unix/mod.ts";
 
 /** UCX makes the timer once a connection is set up, which can take a few wakeups. */
-const mostLooks = 3;
+const maxLooks = 3;
 
 /** Stops and restarts the timer of one worker. */
 export class KeepaliveTimer {
@@ -18,7 +18,7 @@ export class KeepaliveTimer {
   readonly #descriptor: () => number;
   #stopped: StoppedTimers | null = null;
   /** How often to look for a timer yet. */
-  #looks = mostLooks;
+  #looks = maxLooks;
 
   constructor(descriptor: () => number) {
     this.#descriptor = descriptor;
@@ -45,6 +45,6 @@ export class KeepaliveTimer {
   restart(): void {
     this.#stopped?.restart();
     this.#stopped = null;
-    this.#looks = mostLooks;
+    this.#looks = maxLooks;
   }
 }

@@ -61,7 +61,7 @@ const receiveOptionNames: OptionNames<ReceiveOptions> = {
  * The most parts that a message may have: their descriptions are kept before any part has arrived, and each takes some
  * hundred bytes, however short the part is.
  */
-function mostParts(messageBytes: number): number {
+function maxParts(messageBytes: number): number {
   return Math.min(1_000_000, Math.max(100, messageBytes / 64));
 }
 
@@ -210,7 +210,7 @@ export class Receiver {
     for (let total = 0;;) {
       parts.push(...read.parts);
       total = read.parts.reduce((sum, { bytes }) => sum + bytes, total);
-      if (total > most || parts.length > mostParts(most)) {
+      if (total > most || parts.length > maxParts(most)) {
         const told =
           `The other side has sent ${total} bytes in ${parts.length} parts, but at most ${most} are accepted`;
         throw new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, told);

@@ -61,7 +61,7 @@ export function readGreeting(greeting: Uint8Array<ArrayBuffer>): bigint {
 }
 
 /** How many hashes of tags one direction of an endpoint remembers. */
-const mostKnown = 4096;
+const maxKnown = 4096;
 
 // law ucx/HashedTags: ucx/ucxx_protocol
 /** The tags of one direction of an endpoint. */
@@ -86,7 +86,7 @@ export class HashedTags {
     let hashed = this.#known.get(tag);
     if (hashed === undefined) {
       hashed = ucxxTag(this.#messageTag, checkTag("tag", tag));
-      if (this.#known.size >= mostKnown) this.#known.clear(); // by a program that counts its messages in the tag
+      if (this.#known.size >= maxKnown) this.#known.clear(); // by a program that counts its messages in the tag
       this.#known.set(tag, hashed);
     }
     return hashed;

@@ -8,10 +8,10 @@ import { attempt, layoutOf, libc, littleEndian, NativeArena, roundUp, struct, ty
 import { FileDescriptor } from "./file_descriptor.ts";
 
 /** The maximum size of a message: well below what Linux buffers for a socket, so that every message fits whole. */
-export const mostBytes = 65536;
+export const maxBytes = 65536;
 
 /** The maximum number of descriptors in a message: Linux's limit (`SCM_MAX_FD`). */
-export const mostDescriptors = 253;
+export const descriptorLimit = 253;
 
 /** What arrived, or why nothing did. */
 export type Arrival =
@@ -41,7 +41,7 @@ export function sendMessage(socket: number, data: Uint8Array, descriptors: reado
 /** Takes the next message if there is one. Descriptors that arrive with a truncated message are closed. */
 export function receiveMessage(socket: number): Arrival {
   using arena = new NativeArena();
-  const message = messageOver(arena, mostBytes, controlSpace(mostDescriptors));
+  const message = messageOver(arena, maxBytes, controlSpace(descriptorLimit));
   const received = attempt(() => libc().sockets.recvmsg(socket, message.header.$address, MSG.CMSG_CLOEXEC));
   if (received === -errno.EAGAIN) return { kind: "nothing yet" };
   if (received < 0) return { kind: "failed", errno: -received };

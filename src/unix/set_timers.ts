@@ -8,7 +8,7 @@ import { libc, NativeArena, readTextFile } from "../ffi/mod.ts";
 import { isOfKind } from "./descriptor_kind.ts";
 
 /** The most of a set's description that is read, in bytes: of a thousand descriptors. */
-const mostText = 1 << 17;
+const maxText = 1 << 17;
 
 /** Timers that were stopped. */
 export interface StoppedTimers {
@@ -54,7 +54,7 @@ interface Timing {
 const never: Timing = { seconds: 0n, nanoseconds: 0n };
 
 function timersIn(set: number): number[] {
-  const text = readTextFile(`/proc/self/fdinfo/${set}`, mostText) ?? "";
+  const text = readTextFile(`/proc/self/fdinfo/${set}`, maxText) ?? "";
   const members = Array.from(text.matchAll(/^tfd:\s*(\d+)/gm), ([, fd]) => Number(fd));
   return members.filter((fd) => isOfKind(fd, "[timerfd]"));
 }

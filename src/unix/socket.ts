@@ -13,7 +13,7 @@ import { abortable } from "./abortable.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 import { untilReady } from "./poll.ts";
 import { checkAddress, writeAddress } from "./address.ts";
-import { mostBytes, mostDescriptors, receiveMessage, sendMessage } from "./message.ts";
+import { descriptorLimit, maxBytes, receiveMessage, sendMessage } from "./message.ts";
 
 // law unix/kind: unix/descriptors, unix/socket
 const kind = SOCK.SEQPACKET | SOCK.NONBLOCK | SOCK.CLOEXEC;
@@ -189,7 +189,7 @@ export class UnixSocket {
    */
   async receive(options: UnixReceiveOptions = {}): Promise<UnixMessage | null> {
     checkOptions(options, unixReceiveOptionNames);
-    const { maxDescriptors = mostDescriptors } = options;
+    const { maxDescriptors = descriptorLimit } = options;
     for (;;) {
       const { number } = this.#descriptor;
       const arrival = receiveMessage(number);
@@ -206,7 +206,7 @@ export class UnixSocket {
           if (arrival.what === "descriptors") {
             throw new SystemError("receive all descriptors of a message", "recvmsg", errno.EMFILE, "Raise `ulimit -n`");
           }
-          throw new RangeError(`Cannot receive a message of more than ${mostBytes} bytes`);
+          throw new RangeError(`Cannot receive a message of more than ${maxBytes} bytes`);
         case "message":
           return expecting(maxDescriptors, arrival);
       }
@@ -270,11 +270,11 @@ export class UnixSocket {
  * @throws {RangeError} for too many bytes or descriptors, and for no bytes
  */
 export function checkMessage(data: Uint8Array, descriptors: readonly FileDescriptor[]): void {
-  if (data.length < 1 || data.length > mostBytes) {
-    throw new RangeError(`Cannot send a message of ${data.length} bytes: expected 1 to ${mostBytes}`);
+  if (data.length < 1 || data.length > maxBytes) {
+    throw new RangeError(`Cannot send a message of ${data.length} bytes: expected 1 to ${maxBytes}`);
   }
-  if (descriptors.length > mostDescriptors) {
-    throw new RangeError(`Cannot send ${descriptors.length} descriptors: expected at most ${mostDescriptors}`);
+  if (descriptors.length > descriptorLimit) {
+    throw new RangeError(`Cannot send ${descriptors.length} descriptors: expected at most ${descriptorLimit}`);
   }
 }
 

@@ -7,7 +7,7 @@ import type { EncodedNode } from "./encoded_node.ts";
 import { widthOf } from "./ptype.ts";
 
 /** Size of a view in bytes, and the largest alignment of an element in any buffer. */
-const mostAligned = 16;
+const maxAligned = 16;
 
 // law vortex/alignmentsOf: vortex/core/built
 /**
@@ -22,9 +22,9 @@ export function alignmentsOf(node: EncodedNode): readonly number[] {
     case "fastlanes.bitpacked.v2":
       return each(node.dtype.kind === "primitive" ? widthOf(node.dtype.ptype) : 1);
     case "vortex.decimal":
-      return each(Math.min(2 ** node.message().u32(1), mostAligned));
+      return each(Math.min(2 ** node.message().u32(1), maxAligned));
     case "vortex.varbinview":
-      return each(1).with(-1, mostAligned);
+      return each(1).with(-1, maxAligned);
     case "vortex.fsst":
       return each(1).with(0, 8); // 8-byte symbols
     default:
@@ -33,4 +33,4 @@ export function alignmentsOf(node: EncodedNode): readonly number[] {
 }
 
 /** The alignment of buffers whose encoding is unknown here. */
-export const alignmentOfUnknown: number = mostAligned;
+export const alignmentOfUnknown: number = maxAligned;

@@ -19,7 +19,7 @@ export interface WasmFunction {
  * The initial pages of the memory. Engines that bounds-check addresses check only once if the offset added to the
  * address is less than that: a third of the time of a short loop.
  */
-export const LEAST_PAGES = 4;
+export const MIN_PAGES = 4;
 
 /** The ids of the module sections written here. */
 const section = { type: 1, import: 2, function: 3, export: 7, code: 10 } as const;
@@ -32,7 +32,7 @@ const section = { type: 1, import: 2, function: 3, export: 7, code: 10 } as cons
  */
 export function assemble({ parameters, hasResult = false, locals, body }: WasmFunction): Uint8Array<ArrayBuffer> {
   const declared = vectorOf(locals.map((type) => [1, valueTypes[type]]));
-  const memory = [...name("m"), ...name("m"), 2, 0, LEAST_PAGES];
+  const memory = [...name("m"), ...name("m"), 2, 0, MIN_PAGES];
   return moduleOf([typeOf(parameters, hasResult)], memory, 0, [...declared, ...body.flatMap(encode)]);
 }
 

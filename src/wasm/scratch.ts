@@ -1,4 +1,4 @@
-import { assemble, LEAST_PAGES, type WasmFunction } from "./assemble.ts";
+import { assemble, MIN_PAGES, type WasmFunction } from "./assemble.ts";
 
 /** The part of the WebAssembly API used here, which is missing from the types of both runtimes. */
 declare const WebAssembly: {
@@ -17,7 +17,7 @@ interface WasmMemory {
 
 const PAGE = 65_536;
 /** The largest possible size in pages: 64 MiB. Larger operands are processed in blocks. */
-const MOST_PAGES = 1024;
+const MAX_PAGES = 1024;
 
 let memory: WasmMemory | undefined;
 let bytes = new Uint8Array(0);
@@ -31,7 +31,7 @@ let bytes = new Uint8Array(0);
  * @returns at least as many bytes, with arbitrary contents, valid until a call asks for more
  */
 export function scratch(size: number): Uint8Array<ArrayBuffer> {
-  if (size > PAGE * MOST_PAGES) throw new RangeError(`Expected at most ${PAGE * MOST_PAGES} bytes, got ${size}`);
+  if (size > PAGE * MAX_PAGES) throw new RangeError(`Expected at most ${PAGE * MAX_PAGES} bytes, got ${size}`);
   const shared = theMemory();
   if (size > shared.buffer.byteLength) shared.grow(Math.ceil((size - shared.buffer.byteLength) / PAGE));
   if (bytes.buffer !== shared.buffer) bytes = new Uint8Array(shared.buffer);
@@ -39,7 +39,7 @@ export function scratch(size: number): Uint8Array<ArrayBuffer> {
 }
 
 function theMemory(): WasmMemory {
-  return memory ??= new WebAssembly.Memory({ initial: LEAST_PAGES, maximum: MOST_PAGES });
+  return memory ??= new WebAssembly.Memory({ initial: MIN_PAGES, maximum: MAX_PAGES });
 }
 
 /**

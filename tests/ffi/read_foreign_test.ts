@@ -4,15 +4,15 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { NativeArena } from "../../src/ffi/arena.ts";
-import { mostForeignBytes, readForeign } from "../../src/ffi/read_foreign.ts";
+import { maxForeignBytes, readForeign } from "../../src/ffi/read_foreign.ts";
 import { check, fc } from "../support/property.ts";
 
 test("foreign memory is read as it is, whatever the address and the length, and as a copy", () => {
   using arena = new NativeArena();
-  const { address, bytes } = arena.bytes(2 * mostForeignBytes);
-  const contents = fc.uint8Array({ minLength: 2 * mostForeignBytes, maxLength: 2 * mostForeignBytes });
+  const { address, bytes } = arena.bytes(2 * maxForeignBytes);
+  const contents = fc.uint8Array({ minLength: 2 * maxForeignBytes, maxLength: 2 * maxForeignBytes });
   check(
-    fc.property(contents, fc.nat(mostForeignBytes), fc.nat(mostForeignBytes), (contents, from, length) => {
+    fc.property(contents, fc.nat(maxForeignBytes), fc.nat(maxForeignBytes), (contents, from, length) => {
       bytes.set(contents);
       const read = readForeign(address + BigInt(from), length);
       bytes.fill(0);
@@ -24,5 +24,5 @@ test("foreign memory is read as it is, whatever the address and the length, and 
 
 test("NULL is not read, nor more than the destination holds", () => {
   assertThrows(() => readForeign(0n, 8), RangeError, "not at NULL");
-  assertThrows(() => readForeign(8n, mostForeignBytes + 1), RangeError, `at most ${mostForeignBytes}`);
+  assertThrows(() => readForeign(8n, maxForeignBytes + 1), RangeError, `at most ${maxForeignBytes}`);
 });

@@ -358,7 +358,7 @@ export const copyMutations: readonly Mutation[] = [
       "if (this.#bytes",
       "Memory that is returned after its device was closed is never freed.",
     ],
-    [" || this.#bytes + size > mostKept", "", "More and more memory is kept for reuse."],
+    [" || this.#bytes + size > maxKept", "", "More and more memory is kept for reuse."],
     [
       "    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr);",
       "    // observerOf;",
@@ -395,7 +395,7 @@ export const copyMutations: readonly Mutation[] = [
       "Huge elements are copied in words that their addresses are not aligned to.",
     ],
     [
-      'plan?.kind !== "packed" || plan.parts.length <= mostParts',
+      'plan?.kind !== "packed" || plan.parts.length <= maxParts',
       "plan !== undefined",
       "Plans of thousands of kernels stay in memory.",
     ],
@@ -735,11 +735,11 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/threadsFor", [
     [" || !isFree ?", " ?", "Where elements of a destination overlap, threads decide which one wins."],
-    [" / leastOfThread)", " / 2 ** 20)", "Copies of 2 MiB wait for threads to start and end."],
-    [" / leastOfThread)", " / 2 ** 26)", "Copies of 16 MiB use one processor."],
+    [" / minBytesPerThread)", " / 2 ** 20)", "Copies of 2 MiB wait for threads to start and end."],
+    [" / minBytesPerThread)", " / 2 ** 26)", "Copies of 16 MiB use one processor."],
     [
-      "Math.min(Math.floor(run * runs / leastOfThread), mostThreads)",
-      "Math.floor(run * runs / leastOfThread)",
+      "Math.min(Math.floor(run * runs / minBytesPerThread), maxThreads)",
+      "Math.floor(run * runs / minBytesPerThread)",
       "Copies start more threads than memory can keep busy.",
     ],
     ["Math.min(cpus ?? navigator.hardwareConcurrency, worth)", "worth", "More threads copy than there are processors."],
@@ -759,8 +759,8 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/ConversionStage", [
     [
-      "MOST_BYTES / Math.max(this.fromBytes, this.toBytes)",
-      "MOST_BYTES / this.fromBytes",
+      "MAX_BYTES / Math.max(this.fromBytes, this.toBytes)",
+      "MAX_BYTES / this.fromBytes",
       "Results of small elements leave the nearest cache.",
     ],
     [
@@ -780,8 +780,8 @@ export const copyMutations: readonly Mutation[] = [
       "Arrays in a cache are converted in more boxes than they need.",
     ],
     [
-      "Math.min(this.most, Math.floor(MOST_FAR_BYTES / bytes / LINE) * LINE)",
-      "Math.floor(MOST_FAR_BYTES / bytes)",
+      "Math.min(this.most, Math.floor(MAX_FAR_BYTES / bytes / LINE) * LINE)",
+      "Math.floor(MAX_FAR_BYTES / bytes)",
       "Boxes of far memory end inside cache lines.",
     ],
     [

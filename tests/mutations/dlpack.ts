@@ -291,7 +291,7 @@ export const dlpackMutations: readonly Mutation[] = [
   ]),
   ...law("dlpack/stridesAfterShape", [
     [
-      " && behind + 8 * ndim <= mostForeignBytes",
+      " && behind + 8 * ndim <= maxForeignBytes",
       "",
       "Strides that are too far away are read together with the shape.",
     ],

@@ -66,7 +66,7 @@ export const ffiMutations: readonly Mutation[] = [
     ["`${escaped(prefix)}/lib/python3*", "`${prefix}/lib/python3*", "A prefix with brackets is treated as a pattern."],
   ]),
   ...law("ffi/readForeign", [
-    [" || length > mostForeignBytes", "", "More bytes are copied than there is room for."],
+    [" || length > maxForeignBytes", "", "More bytes are copied than there is room for."],
   ]),
   ...law("ffi/SlabPool.allocate", [
     ["--slab.free === resting", "--slab.free === 0", "Memory that was returned is reused before it has rested."],

@@ -49,7 +49,7 @@ export const filesMutations: readonly Mutation[] = [
   ]),
   ...law("files/readDirectory", [
     ["(flags & 0x2041) !== 0", "flags < 0", "Encrypted bytes are accepted as an array."],
-    ["size > packed * mostInflated + 64", "size < 0", "A few bytes can request any amount of memory."],
+    ["size > packed * maxInflated + 64", "size < 0", "A few bytes can request any amount of memory."],
   ]),
   ...law("files/checkedSource", [
     ["if (total !== member.size) throw", "if (total < 0) throw", "A truncated member is accepted as complete."],

@@ -211,7 +211,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("memory/callsOf", [
     [
-      " + mostPageCalls(chunk)",
+      " + maxPageCalls(chunk)",
       "",
       "A large array cannot be read, because its threads get more calls than they can take.",
     ],

@@ -21,7 +21,7 @@ export const ptxMutations: readonly Mutation[] = [
     ["const conversion = /%%|%", "const conversion = /%%?", "Text after two percent signs takes an argument."],
   ]),
   ...law("ptx/formatC", [
-    ["      if (taken + needed > mostArguments) return whole;\n", "", "More arguments are read than a GPU passes."],
+    ["      if (taken + needed > maxArguments) return whole;\n", "", "More arguments are read than a GPU passes."],
     ['address === 0n ? "(null)".slice(0, most) : ', "", "A NULL string is an illegal address."],
   ]),
   ...law("ptx/roundedQuotient", [

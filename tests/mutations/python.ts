@@ -413,7 +413,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Handle.keepAttribute", [
     [
-      "    if (attributes.size === mostKept) attributes.clear();\n    attributes.set(name, attribute);\n",
+      "    if (attributes.size === maxKept) attributes.clear();\n    attributes.set(name, attribute);\n",
       "",
       "A method that is read again is a different object.",
     ],
@@ -672,10 +672,10 @@ export const pythonMutations: readonly Mutation[] = [
     ["    this.turn++;\n", "", "Values read before a call are mistaken for the values after it."],
   ]),
   ...law("python/NativeCalls.take", [
-    ["    if (count > mostArguments) return false;\n", "", "Arguments are written past the end of their memory."],
+    ["    if (count > maxArguments) return false;\n", "", "Arguments are written past the end of their memory."],
   ]),
   ...law("python/NativeCalls.takeObjects", [
-    ["    if (made > mostArguments) return Taken.no;\n", "", "Arguments are written past the end of their memory."],
+    ["    if (made > maxArguments) return Taken.no;\n", "", "Arguments are written past the end of their memory."],
     ["named === null ? count : count + 1", "count", "Keyword arguments are missing from those that are created."],
     ["    ints[2 * entryCountWord] = entries;\n", "", "Dicts are empty, or have the entries of the previous call."],
     [
@@ -695,7 +695,7 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/NativeCalls.takeEntries", [
     ["    if (python.turn !== turn) return false;", "   ", "A getter that calls Python changes the arguments."],
     [
-      "    if (names.length > mostEntries - this.#entries) return false;\n",
+      "    if (names.length > maxEntries - this.#entries) return false;\n",
       "",
       "Entries are written past the end of their memory.",
     ],

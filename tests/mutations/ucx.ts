@@ -333,7 +333,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/Receiver.recvParts", [
-    ["parts.length > mostParts(most)", "false", "Millions of empty parts fill the memory."],
+    ["parts.length > maxParts(most)", "false", "Millions of empty parts fill the memory."],
   ]),
   ...law("ucx/UcxEndpoint.letConnect", [
     ["    this.#leaving = handle;\n", "", "Closing a worker meanwhile destroys an endpoint that is being flushed."],

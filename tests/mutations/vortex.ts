@@ -196,7 +196,7 @@ export const vortexMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("vortex/alignmentsOf", [
-    ["widthOf(node.dtype.ptype) : 1", "mostAligned : 1", "PyVortex panics when it slices numbers of a few bytes."],
+    ["widthOf(node.dtype.ptype) : 1", "maxAligned : 1", "PyVortex panics when it slices numbers of a few bytes."],
   ]),
   ...law("vortex/openEvery", [
     ["  encoding.openRest?.(node, opened, context);\n", "", "A description of a chunked array has no chunks."],

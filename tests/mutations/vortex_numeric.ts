@@ -208,8 +208,8 @@ export const vortexNumericMutations: readonly Mutation[] = [
     ["if (width >= bits || width < bits - 16) {", "if (width >= bits) {", "Bits between the two parts are made up."],
     ["if (one >= 2 ** room) ", "if (one > 0xffff) ", "Upper parts lose their highest bits."],
     [
-      "count > mostEntries || count > dictionary.length",
-      "count > mostEntries",
+      "count > maxEntries || count > dictionary.length",
+      "count > maxEntries",
       "Codes refer to entries that are not listed.",
     ],
     ["if (leftCode !== 1) ", "if (false) ", "Upper parts are read as a different type."],

@@ -17,7 +17,7 @@ export const wasmMutations: readonly Mutation[] = [
   ]),
   ...law("wasm/scratch", [
     [
-      "  if (size > PAGE * MOST_PAGES) throw new RangeError(`Expected at most ${PAGE * MOST_PAGES} bytes, got ${size}`);\n",
+      "  if (size > PAGE * MAX_PAGES) throw new RangeError(`Expected at most ${PAGE * MAX_PAGES} bytes, got ${size}`);\n",
       "",
       "A request for too much memory fails with the engine's error.",
     ],

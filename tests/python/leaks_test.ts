@@ -229,10 +229,10 @@ function check(python: Python, name: string, operation: () => void): void {
     using found = counts.$call();
     return found.$value() as number[];
   };
-  const mostRounds = 12;
+  const maxRounds = 12;
   // The operation changes the same count in the same direction in every round; the collector does not.
   let odd: { readonly i: number; readonly sign: number }[] | undefined;
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const before = counted();
     for (let i = 0; i < 50; i++) operation();
     const changes = counted().map((count, i) => count - (before[i] ?? 0));

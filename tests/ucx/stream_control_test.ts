@@ -1,7 +1,7 @@
 /** Control messages that arrive before the program has created their endpoint reach that endpoint, and no other. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { mostEarly, type StreamControl, StreamControlDelivery } from "../../src/ucx/stream/stream_control.ts";
+import { maxEarly, type StreamControl, StreamControlDelivery } from "../../src/ucx/stream/stream_control.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { check, fc } from "../support/property.ts";
 import { turns } from "../support/ucx_messages.ts";
@@ -71,9 +71,9 @@ test("an endpoint gets its own peer's lasting messages by its handle since anoth
 
 test("the latest messages of peers without an endpoint are remembered, up to a number", () => {
   const { endpoints, delivery: subject, close } = delivery();
-  const count = mostEarly + 100;
+  const count = maxEarly + 100;
   for (let i = 0; i < count; i++) subject.deliver({ kind: "cancelled", taken: 0, sender: 5 }, BigInt(i));
-  assertEquals(subject.remembered, mostEarly);
+  assertEquals(subject.remembered, maxEarly);
   for (const [at, delivered] of [[99, []], [100, ["cancelled"]], [count - 1, ["cancelled"]]] as const) {
     endpoints.set(BigInt(at), []);
     subject.made(BigInt(at), 5);

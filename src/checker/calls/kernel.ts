@@ -117,7 +117,7 @@ function addArguments(
 }
 
 /** The most parameters that are queried. */
-const mostParams = 256;
+const maxParams = 256;
 
 /**
  * The parameters of a kernel that was not loaded as PTX, if the driver knows them; what the kernel does with them is
@@ -127,7 +127,7 @@ function ask({ inner, reader, kernels }: CheckerState, kernel: bigint): readonly
   const params: KernelParam[] = [];
   const { cuFuncGetParamInfo } = inner.kernel;
   const { address, view } = reader;
-  for (let i = 0; cuFuncGetParamInfo !== null && i < mostParams; i++) {
+  for (let i = 0; cuFuncGetParamInfo !== null && i < maxParams; i++) {
     if (cuFuncGetParamInfo(kernel, BigInt(i), address, address + 8n) !== 0) break;
     const [offset, size] = [Number(view.getBigUint64(0, true)), Number(view.getBigUint64(8, true))];
     params.push({ offset, size, writes: null });

@@ -178,7 +178,7 @@ const progressModes: { readonly [name: string]: ProgressMode } = {
 };
 
 /** The most buffers that a receiver takes in one message. */
-const mostBuffers = 1_000_000;
+const maxBuffers = 1_000_000;
 
 /** Reads the arguments. @returns null if help is requested @throws {UsageError} */
 export function parseOptions(args: readonly string[]): SendRecvOptions | null {
@@ -193,7 +193,7 @@ export function parseOptions(args: readonly string[]): SendRecvOptions | null {
   }
   const options: SendRecvOptions = {
     bytes: bytesOf(values["n-bytes"]),
-    buffers: count("n-buffers", values["n-buffers"], 1, 1, mostBuffers),
+    buffers: count("n-buffers", values["n-buffers"], 1, 1, maxBuffers),
     iterations: count("n-iter", values["n-iter"], 10, 1),
     warmup: count("n-warmup-iter", values["n-warmup-iter"], 10, 0),
     serverCpu: processor("server-cpu-affinity", values["server-cpu-affinity"]),

@@ -33,7 +33,7 @@ const axes = ["X", "Y", "Z"] as const;
 function reasons(kernel: Kernel, [gx, gy, gz, bx, by, bz]: LaunchShape, sharedBytes: number): string {
   const { device } = kernel;
   const [grid, block] = [[gx, gy, gz], [bx, by, bz]];
-  const [gridMost, blockMost] = [mostOf(device, "MAX_GRID_DIM_"), mostOf(device, "MAX_BLOCK_DIM_")];
+  const [gridMost, blockMost] = [limitsOf(device, "MAX_GRID_DIM_"), limitsOf(device, "MAX_BLOCK_DIM_")];
   const [threads, threadsMost] = [bx * by * bz, kernel.attribute("MAX_THREADS_PER_BLOCK")];
   const staticBytes = kernel.attribute("SHARED_SIZE_BYTES");
   const [bytes, bytesMost] = [staticBytes + sharedBytes, device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")];
@@ -63,7 +63,7 @@ function reasons(kernel: Kernel, [gx, gy, gz, bx, by, bz]: LaunchShape, sharedBy
     `within what ${kernel.name} takes on ${device} (${threadsMost} threads per block): the cause is something else`;
 }
 
-function mostOf(device: CudaDevice, attribute: "MAX_GRID_DIM_" | "MAX_BLOCK_DIM_"): number[] {
+function limitsOf(device: CudaDevice, attribute: "MAX_GRID_DIM_" | "MAX_BLOCK_DIM_"): number[] {
   return axes.map((axis) => device.attribute(`${attribute}${axis}`));
 }
 

@@ -88,14 +88,14 @@ function finished(codec: FloatCodec, finish: Finish, exact: number): number {
  * below the smallest normal number round to it.
  */
 function isTiny(codec: FloatCodec, exact: number, rounding: Rounding): boolean {
-  const least = leastNormal(codec);
+  const least = minNormal(codec);
   if (Math.abs(exact) >= least) return false;
   const scale = 2 ** (codec.format?.precision ?? 0); // exact, and far from both ends of the format
   return Math.abs(codec.round(exact * scale, rounding)) < least * scale;
 }
 
 /** The smallest normal number of a format. */
-export function leastNormal({ format }: FloatCodec): number {
+export function minNormal({ format }: FloatCodec): number {
   return format === null ? 2 ** -1022 : 2 ** format.minExponent;
 }
 
@@ -103,7 +103,7 @@ export function leastNormal({ format }: FloatCodec): number {
 export const scalar: FloatInstruction = (codec, finish, d, a, b, c, compute) => {
   const { rounding, ftz, sat, relu } = finish;
   const { read, write } = codec;
-  const least = leastNormal(codec);
+  const least = minNormal(codec);
   if (codec.bits === 64) {
     const order = nanOrders[finish.nan ?? "hardware"];
     return ({ regs: r }, next) => (t) => {
@@ -152,7 +152,7 @@ function writeNan64(r: DataView, d: number, operands: readonly number[]): void {
 const pairs: FloatInstruction = (codec, finish, d, a, b, c, compute) => {
   const { format } = codec;
   if (format === null) throw new Error("doubles do not come in pairs");
-  const least = leastNormal(codec);
+  const least = minNormal(codec);
   return ({ regs: r }, next) => (t) => {
     let word = 0;
     for (const half of [0, 2]) {

@@ -11,7 +11,7 @@ import {
   floatInstruction,
   floatTypes,
   hasFloatType,
-  leastNormal,
+  minNormal,
   scalar,
 } from "./float_arithmetic.ts";
 import { minMaxInteger, unarySigned } from "./integer_arithmetic.ts";
@@ -36,7 +36,7 @@ function signBit(which: "abs" | "neg"): Lowering {
     reader.end(2);
     if (ftz && lanes === 2) reader.fail("the modifier .ftz is not understood here");
     const [d, a] = [reader.result(type), reader.source(1, type)];
-    const least = leastNormal(codec);
+    const least = minNormal(codec);
     const mask = lanes === 2 ? 0x80008000 : type.bits === 16 ? 0x8000 : 0x80000000;
     const flip = (word: number): number => which === "abs" ? word & ~mask : word ^ mask;
     if (type.bits === 64) {

@@ -7,7 +7,7 @@ import threading
 from .call_frames import call_in_frame
 from .javascript_functions import ring
 
-MOST_THREADS = 32  # calls that run at the same time; others wait for one of them
+MAX_THREADS = 32  # calls that run at the same time; others wait for one of them
 
 jobs = queue.SimpleQueue()
 threads_lock = threading.Lock()
@@ -50,7 +50,7 @@ def begin_call(number, function, arguments, keywords):
         run_in_loop(job)
         return job
     with threads_lock:
-        is_needed = waiting_count == 0 and thread_count < MOST_THREADS
+        is_needed = waiting_count == 0 and thread_count < MAX_THREADS
         if is_needed:
             thread_count += 1
         else:

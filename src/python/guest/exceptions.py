@@ -16,7 +16,7 @@ from .javascript_functions import JavaScriptError
 
 GUEST = "<causeway>"  # the file of all sources here, as frames name it
 
-MOST_CAUSES = 32  # an exception may be its own cause
+MAX_CAUSES = 32  # an exception may be its own cause
 
 # Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
 WITH_MORE_TEXT = (
@@ -48,7 +48,7 @@ def is_plain_exception(error):
     )
 
 
-def outline_exception(error, most=MOST_CAUSES):
+def outline_exception(error, most=MAX_CAUSES):
     """Return an exception's type, its message, its traceback, two texts, and what it was raised from.
 
     The message is the last line as Python prints it. The traceback is None if it is to be formatted from the texts,

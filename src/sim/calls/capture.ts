@@ -23,7 +23,7 @@ import type { Stream } from "../objects.ts";
 import type { Task } from "../scheduler.ts";
 
 /** The driver of an H200 accepts one more thread capture mode than the header names. */
-const mostOfMode = 3;
+const maxMode = 3;
 
 // law sim/captureCalls: sim/graph_memory
 /** The calls for captures. */
@@ -89,7 +89,7 @@ export function captureCalls(simulator: Simulator): CallTable<"capture"> {
     cuThreadExchangeStreamCaptureMode(argument) {
       const inout = BigInt(argument);
       const mode = readInt(inout);
-      if (mode < 0 || mode > mostOfMode) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (mode < 0 || mode > maxMode) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       writeInt(inout, simulator.captureMode);
       simulator.captureMode = mode;
     },

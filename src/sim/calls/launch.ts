@@ -46,7 +46,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
       const { entry, maxDynamicShared } = kernel(handle);
       switch (attribute) {
         case CU_FUNC_ATTRIBUTE.MAX_THREADS_PER_BLOCK:
-          return writeInt(out, mostThreads(entry));
+          return writeInt(out, threadLimit(entry));
         case CU_FUNC_ATTRIBUTE.SHARED_SIZE_BYTES:
           return writeInt(out, entry.staticSharedBytes);
         case CU_FUNC_ATTRIBUTE.MAX_DYNAMIC_SHARED_SIZE_BYTES:
@@ -88,7 +88,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
     cuOccupancyMaxPotentialBlockSize(gridOut, blockOut, handle, sharedOfBlock, dynamicShared, limit) {
       if (sharedOfBlock !== 0n) throw unsimulated("shared memory as a function of the block's size");
       const found = kernel(handle);
-      const most = Math.min(mostThreads(found.entry), limit === 0 ? maxThreads : limit);
+      const most = Math.min(threadLimit(found.entry), limit === 0 ? maxThreads : limit);
       let best = { threads: 0, blockSize: 0 };
       for (let blockSize = most; blockSize > 0; blockSize -= blockSize % 32 || 32) {
         const threads = blockSize * activeBlocks(found, blockSize, Number(dynamicShared));
@@ -122,7 +122,7 @@ type Dim = readonly [x: number, y: number, z: number];
 function activeBlocks({ entry }: LoadedFunction, blockSize: number, dynamicShared: number): number {
   const limit = (name: keyof typeof CU_DEVICE_ATTRIBUTE) => deviceAttributes.get(CU_DEVICE_ATTRIBUTE[name]) ?? 0;
   const shared = entry.staticSharedBytes + dynamicShared + limit("RESERVED_SHARED_MEMORY_PER_BLOCK");
-  return blockSize > mostThreads(entry) ? 0 : Math.min(
+  return blockSize > threadLimit(entry) ? 0 : Math.min(
     Math.floor(limit("MAX_THREADS_PER_MULTIPROCESSOR") / roundUp(blockSize, 32)),
     Math.floor(limit("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") / shared),
     limit("MAX_BLOCKS_PER_MULTIPROCESSOR"),
@@ -141,7 +141,7 @@ function product([x, y, z]: Dim): number {
 }
 
 /** Maximum number of threads per block of a kernel. */
-function mostThreads({ maxThreads: declared = maxThreads }: PtxKernel): number {
+function threadLimit({ maxThreads: declared = maxThreads }: PtxKernel): number {
   return Math.min(maxThreads, declared);
 }
 
@@ -158,7 +158,7 @@ function enqueueLaunch(
   if (stream.context !== context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
   const threads = product(block);
   const tooLarge = grid[0] >= 2 ** 31 || grid[1] > 65535 || grid[2] > 65535 || block[2] > 64;
-  if (product(grid) === 0 || threads === 0 || tooLarge || threads > mostThreads(entry)) {
+  if (product(grid) === 0 || threads === 0 || tooLarge || threads > threadLimit(entry)) {
     throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }
   if (shared > maxDynamicShared) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

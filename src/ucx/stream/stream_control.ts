@@ -82,7 +82,7 @@ export interface StreamControlContext {
 }
 
 /** How many peers are remembered whose endpoints here have yet to be created: beyond that the oldest are forgotten. */
-export const mostEarly = 1024;
+export const maxEarly = 1024;
 
 /** Delivers control messages to the endpoints of a worker. */
 export class StreamControlDelivery implements MessageTaker {
@@ -121,7 +121,7 @@ export class StreamControlDelivery implements MessageTaker {
     this.#early.delete(from); // to be the newest
     const kinds = early?.sender === sender ? early.kinds : new Set<typeof kind>();
     this.#early.set(from, { sender, kinds: kinds.add(kind) });
-    const [oldest] = this.#early.size > mostEarly ? this.#early.keys() : [];
+    const [oldest] = this.#early.size > maxEarly ? this.#early.keys() : [];
     if (oldest !== undefined) this.#early.delete(oldest);
   }
 

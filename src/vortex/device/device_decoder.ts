@@ -14,7 +14,7 @@ import { constantEncoding, dictEncoding, sequenceEncoding } from "../encodings/c
 import { primitiveEncoding } from "../encodings/null_bool_primitive.ts";
 import { alpEncoding } from "../numeric/floats.ts";
 import { bitsOf, bytesOf, indexColumn, inNode } from "../numeric/columns.ts";
-import { bitPackedEncoding, forEncoding, mostSteps, zigzagEncoding } from "../numeric/integers.ts";
+import { bitPackedEncoding, forEncoding, maxSteps, zigzagEncoding } from "../numeric/integers.ts";
 import type { Step } from "../numeric/kernel.ts";
 import type { NodePatches } from "../numeric/node_patches.ts";
 import { checkRuns } from "../numeric/run_end.ts";
@@ -53,7 +53,7 @@ export interface DeviceNumbers {
 type Words = Pick<DeviceNumbers, "words" | "validity">;
 
 /** The limit on rows, as kernels count them in 32 bits: the last blocks must fit, too. */
-const mostRows = 2 ** 31 - 2 ** 11;
+const maxRows = 2 ** 31 - 2 ** 11;
 
 /** One decode on one stream. */
 export class DeviceDecoder {
@@ -112,7 +112,7 @@ export class DeviceDecoder {
 
   #column(node: EncodedNode): Words {
     const { encoding } = openNode(this.#context.session, node);
-    if (node.length > 0 && node.length < mostRows) {
+    if (node.length > 0 && node.length < maxRows) {
       switch (encoding) {
         case forEncoding:
         case zigzagEncoding:
@@ -157,7 +157,7 @@ export class DeviceDecoder {
   /** Decodes words and applies steps to them, in one kernel. */
   #chain(node: EncodedNode, steps: readonly Step[]): Words {
     const { encoding } = openNode(this.#context.session, node);
-    if (steps.length < mostSteps) {
+    if (steps.length < maxSteps) {
       for (const one of [forEncoding, zigzagEncoding]) {
         if (encoding !== one) continue;
         const { child, step } = node.opened(one.open);
@@ -250,7 +250,7 @@ export class DeviceDecoder {
   #take(node: EncodedNode): Words | null {
     const { codes, values } = node.opened(dictEncoding.open);
     const codeBits = bitsOf(primitiveOf(codes.dtype).ptype);
-    if (codeBits === 64 || values.length === 0 || values.length >= mostRows) return null;
+    if (codeBits === 64 || values.length === 0 || values.length >= maxRows) return null;
     const entries = this.#column(values);
     if (entries.validity !== null) {
       this.#close(entries.words);

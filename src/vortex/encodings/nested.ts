@@ -11,7 +11,7 @@ import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import type { Place } from "../error.ts";
 import type { Bytes } from "../wire/source.ts";
-import { gatherLists, mostListElements, tooManyElements } from "../ops/take.ts";
+import { gatherLists, maxListElements, tooManyElements } from "../ops/take.ts";
 import { retyped } from "../ops/retyped.ts";
 import { dtypeOf } from "./null_bool_primitive.ts";
 import { checkOffsets, wholeDType, type WholeNumbers, wholeNumbers, wholesOf } from "./whole_numbers.ts";
@@ -95,7 +95,7 @@ export function listsOf(
 
 /** @throws {VortexError} if there are more elements than 32-bit offsets can address */
 function checkCount(count: number, node: Place): void {
-  if (count > mostListElements) node.fail(tooManyElements(count).message);
+  if (count > maxListElements) node.fail(tooManyElements(count).message);
 }
 
 interface OpenedListView {

@@ -16,7 +16,7 @@ import { checkOffsets, wholeDType, type WholeNumbers, wholeNumbers } from "./who
 /** The most bytes that a view holds inline. */
 const inlineBytes = 12;
 /** The most bytes of a buffer: offsets in views have 31 bits. */
-const mostBytes = 2 ** 31 - 1;
+const maxBytes = 2 ** 31 - 1;
 
 type TextType = DTypeOf<"utf8" | "binary">;
 
@@ -40,7 +40,7 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
     const bytes = node.bytes(0);
     const offsets = wholeNumbers(offsetsNode, context, "Offset");
     checkOffsets(offsets, bytes.length, node, "the bytes");
-    if (bytes.length > mostBytes) node.fail(`It has ${bytes.length} bytes, more than ${mostBytes}: decode fewer rows`);
+    if (bytes.length > maxBytes) node.fail(`It has ${bytes.length} bytes, more than ${maxBytes}: decode fewer rows`);
     const validity = context.validity(validityNode);
     if (dtype.kind === "utf8") {
       const text = new TextBytes(bytes);
@@ -93,8 +93,8 @@ export const varBinViewEncoding: VortexEncoding<OpenedView> = {
     const { length } = node;
     const last = node.bufferCount - 1;
     const data = Array.from({ length: last }, (_, i) => node.bytes(i));
-    const tooLong = data.find((one) => one.length > mostBytes);
-    if (tooLong !== undefined) node.fail(`A buffer has ${tooLong.length} bytes, more than ${mostBytes}`);
+    const tooLong = data.find((one) => one.length > maxBytes);
+    if (tooLong !== undefined) node.fail(`A buffer has ${tooLong.length} bytes, more than ${maxBytes}`);
     const validity = context.validity(validityNode);
     const isValid = (i: number): boolean => validity === null || bitAt(validity, i);
     let views = node.buffer(last);

@@ -40,7 +40,7 @@ const tailBytes = 8;
 /** Bytes of the first read, from the end: the postscript is never larger. */
 const firstRead = 65_535;
 /** Largest exponent of an alignment: segments begin at a multiple of at most 2^16. */
-const mostAlignment = 16;
+const maxAlignment = 16;
 
 function fail(why: string, path = "file"): never {
   throw new VortexError(path, `Cannot read a Vortex file: ${why}`);
@@ -148,7 +148,7 @@ function segmentsOf(footer: FlatTable, size: number): ByteRange[] {
     const length = spec.getUint32(8, true);
     if (offset < before) fail(`segment ${i} begins at ${offset}, before the previous one`, "footer");
     if (offset + length > size) fail(`segment ${i} ends at ${offset + length} of ${size} bytes`, "footer");
-    if (spec.getUint8(12) > mostAlignment) fail(`segment ${i} is aligned to 2^${spec.getUint8(12)}`, "footer");
+    if (spec.getUint8(12) > maxAlignment) fail(`segment ${i} is aligned to 2^${spec.getUint8(12)}`, "footer");
     if (spec.getUint8(13) !== 0 || spec.getUint16(14, true) !== 0) {
       fail(`segment ${i} is compressed or encrypted as a whole`, "footer");
     }

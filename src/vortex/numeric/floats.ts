@@ -64,7 +64,7 @@ interface OpenedAlpRd {
 }
 
 /** The most entries in a dictionary of upper parts. */
-const mostEntries = 8;
+const maxEntries = 8;
 
 // law vortex/numeric.alpRdEncoding: vortex/numeric/built, vortex/numeric/malformed
 /** Upper parts from a small dictionary, with patches for those not in it, and plain lower parts. */
@@ -82,8 +82,8 @@ export const alpRdEncoding: VortexEncoding<OpenedAlpRd> = {
     if (width >= bits || width < bits - 16) {
       node.fail(`${node.id} has lower parts of ${width} bits of ${bits}. Expected 1 to 16 bits before them`);
     }
-    if (count > mostEntries || count > dictionary.length) {
-      node.fail(`${node.id} has ${count} upper parts and lists ${dictionary.length}. Expected ${mostEntries} at most`);
+    if (count > maxEntries || count > dictionary.length) {
+      node.fail(`${node.id} has ${count} upper parts and lists ${dictionary.length}. Expected ${maxEntries} at most`);
     }
     if (leftCode !== 1) node.fail(`${node.id} has upper parts of the ptype ${leftCode}. Expected 1, which is u16`);
     const entries = dictionary.slice(0, count);

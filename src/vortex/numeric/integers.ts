@@ -181,7 +181,7 @@ function decodeChain(node: EncodedNode, dtype: DTypeOf<"primitive">, context: De
  * The most steps in one loop. A loop is compiled for each chain encountered; this limit, which no writer's chains
  * exceed, bounds the code that a file can cause to be compiled.
  */
-export const mostSteps = 3;
+export const maxSteps = 3;
 
 // law vortex/numeric.decodeWords: vortex/numeric/built, vortex/numeric/malformed
 /**
@@ -196,7 +196,7 @@ export function decodeWords(
 ): { readonly bytes: Bytes; readonly validity: Bytes | null } {
   // Encodings are compared by identity, not by id: a session may have others with the same id.
   const { encoding } = openNode(context.session, node);
-  if (steps.length < mostSteps) {
+  if (steps.length < maxSteps) {
     for (const one of [forEncoding, zigzagEncoding]) {
       if (encoding !== one) continue;
       const { child, step } = node.opened(one.open);

@@ -68,7 +68,7 @@ interface OpenedDecimal {
 }
 
 /** The most parts of a decimal after the first: 256 bits in all. */
-const mostLower = 3;
+const maxLower = 3;
 
 /** Opens a decimal from the ptype of its first part, which its metadata names, and those of the others. */
 function openDecimal(node: EncodedNode, lowerCodes: readonly number[]): OpenedDecimal {
@@ -76,8 +76,8 @@ function openDecimal(node: EncodedNode, lowerCodes: readonly number[]): OpenedDe
   if (dtype.kind !== "decimal") {
     return node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected decimals`);
   }
-  if (lowerCodes.length > mostLower) {
-    node.fail(`${node.id} has ${lowerCodes.length} lower parts. Expected ${mostLower} at most`);
+  if (lowerCodes.length > maxLower) {
+    node.fail(`${node.id} has ${lowerCodes.length} lower parts. Expected ${maxLower} at most`);
   }
   const message = node.message();
   node.expectBuffers(0);

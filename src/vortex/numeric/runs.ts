@@ -37,7 +37,7 @@ interface OpenedRuns {
 }
 
 /** The most rows that signed 32-bit ends can count. */
-const mostKept = 2 ** 31 - 1;
+const maxKept = 2 ** 31 - 1;
 
 // law vortex/numeric.runEndEncoding: vortex/numeric/built, vortex/numeric/malformed, vortex/numeric/kept_runs
 /** Runs of one value, of any dtype, each with the row at which it ends. */
@@ -52,7 +52,7 @@ export const runEndEncoding: VortexEncoding<OpenedRuns> = {
     return { ends, values: node.child(1, node.dtype, runs), offset };
   },
   decode(node, { ends: endsNode, values: valuesNode, offset }, context) {
-    const isKept = context.isKept("runEnd") && node.length <= mostKept;
+    const isKept = context.isKept("runEnd") && node.length <= maxKept;
     const ends = indexColumn(endsNode, context);
     inNode(node, () => checkRuns(ends, node.length, offset));
     const values = context.decode(valuesNode);

@@ -12,7 +12,7 @@ import { type Bytes, bytesOf } from "../wire/source.ts";
 import { zeros } from "./fill.ts";
 import { flatten } from "./flatten.ts";
 import { sliceOf } from "./slice.ts";
-import { mostListElements, tooManyElements } from "./take.ts";
+import { maxListElements, tooManyElements } from "./take.ts";
 
 // law vortex/concatOf: vortex/core/ops
 /**
@@ -180,7 +180,7 @@ function joinLists(
   for (const one of lists) {
     for (let i = 0; i < one.length; i++) offsets[at++] = base + (one.offsets[i] ?? 0);
     base += one.elements.length;
-    if (base > mostListElements) throw tooManyElements(base);
+    if (base > maxListElements) throw tooManyElements(base);
   }
   // A list ends where the next one begins: across two arrays, only if the first array's lists end with its elements.
   offsets[at] = base;

@@ -195,7 +195,7 @@ export function gatherLists(
     total += sizes[i] ?? 0;
     offsets[i + 1] = total;
   }
-  if (total > mostListElements) throw tooManyElements(total);
+  if (total > maxListElements) throw tooManyElements(total);
   const inner = indexArray(allocate, total, elements.length);
   let to = 0;
   for (let i = 0; i < length; i++) {
@@ -206,9 +206,9 @@ export function gatherLists(
 }
 
 /** The most elements that lists with 32-bit offsets can have. */
-export const mostListElements: number = 2 ** 31 - 1;
+export const maxListElements: number = 2 ** 31 - 1;
 
-/** The error for exceeding `mostListElements`. */
+/** The error for exceeding `maxListElements`. */
 export function tooManyElements(count: number): RangeError {
   return new RangeError(
     `The lists have ${count} elements in total, more than 32-bit offsets can address: decode fewer rows at a time`,

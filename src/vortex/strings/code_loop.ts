@@ -6,10 +6,10 @@
  */
 import { compile, type Instruction, scratch, type WasmFunction } from "../../wasm/mod.ts";
 import type { CodedStrings } from "./codes.ts";
-import { MOST_ROWS } from "./string_views.ts";
+import { MAX_ROWS } from "./string_views.ts";
 
 /** The most codes in a block; a row with more is not decoded here. */
-const MOST_CODES = 16_384;
+const MAX_CODES = 16_384;
 
 // Addresses in the scratch memory. The table, of variable size, comes first, then the block.
 /** All literal bytes, OR-ed together. */
@@ -48,16 +48,16 @@ export class CodeLoop {
     const count = this.#codeBytes === 1 ? 256 : sizes.length;
     this.#symbolsAt = SIZES + Math.ceil(count / 16) * 16;
     const offsetsAt = this.#symbolsAt + count * symbolBytes;
-    const lengthsAt = offsetsAt + 4 * (MOST_ROWS + 1);
-    this.#codesAt = lengthsAt + 4 * MOST_ROWS;
-    this.#outAt = this.#codesAt + 2 * MOST_CODES;
-    const memory = scratch(this.#outAt + symbolBytes * (MOST_CODES + 1));
+    const lengthsAt = offsetsAt + 4 * (MAX_ROWS + 1);
+    this.#codesAt = lengthsAt + 4 * MAX_ROWS;
+    this.#outAt = this.#codesAt + 2 * MAX_CODES;
+    const memory = scratch(this.#outAt + symbolBytes * (MAX_CODES + 1));
     memory.fill(0, SIZES, this.#symbolsAt);
     memory.set(sizes, SIZES);
     memory.set(symbols, this.#symbolsAt);
     this.#memory = memory;
-    this.#offsets = new Uint32Array(memory.buffer, offsetsAt, MOST_ROWS + 1);
-    this.#lengths = new Uint32Array(memory.buffer, lengthsAt, MOST_ROWS);
+    this.#offsets = new Uint32Array(memory.buffer, offsetsAt, MAX_ROWS + 1);
+    this.#lengths = new Uint32Array(memory.buffer, lengthsAt, MAX_ROWS);
     this.#run = hasEscape ? escaped() : wide();
   }
 
@@ -65,7 +65,7 @@ export class CodeLoop {
   /**
    * Decodes rows from `start` on, into `out` from `at` on, up to `end` or a row that this loop cannot decode.
    *
-   * @param end at most `start + MOST_ROWS`
+   * @param end at most `start + MAX_ROWS`
    */
   run(start: number, end: number, out: Uint8Array, at: number): Done {
     const { offsets, lengths, codes, table } = this.#strings;
@@ -109,7 +109,7 @@ export class CodeLoop {
   /** The end of the rows that fit in the block. */
   #lastOfBlock(row: number, end: number): number {
     const { offsets } = this.#strings;
-    const most = (offsets[row] ?? 0) + MOST_CODES;
+    const most = (offsets[row] ?? 0) + MAX_CODES;
     if ((offsets[end] ?? 0) <= most) return end;
     let last = row;
     while (last < end && (offsets[last + 1] ?? 0) <= most) last++;

@@ -76,11 +76,11 @@ export class DataBuffer {
   }
 }
 
-/** Writes at most {@linkcode MOST_ROWS} rows to a data buffer, starting at offset `at`. */
+/** Writes at most {@linkcode MAX_ROWS} rows to a data buffer, starting at offset `at`. */
 export type DecodeRows = (start: number, end: number, data: DataBuffer, at: number) => void;
 
 /** The most rows decoded before their views are written, while their bytes are still in cache. */
-export const MOST_ROWS = 2048;
+export const MAX_ROWS = 2048;
 
 /**
  * Decodes strings, each to exactly its length, and writes their views.
@@ -103,8 +103,8 @@ export function decodeStrings(
   for (const { start, end, bytes } of partsOf(lengths, total, fail, limit)) {
     const data = new DataBuffer(bytes, allocate);
     let at = 0;
-    for (let row = start; row < end; row += MOST_ROWS) {
-      const last = Math.min(row + MOST_ROWS, end);
+    for (let row = start; row < end; row += MAX_ROWS) {
+      const last = Math.min(row + MAX_ROWS, end);
       const from = at;
       for (let i = row; i < last; i++) at += lengths[i] ?? 0;
       decodeRows(row, last, data, from);
