@@ -33,7 +33,7 @@ import { hostWaits } from "../order/mod.ts";
 export interface ArrowArrayParts {
   /** Name, type, nullability and metadata. */
   readonly field: ArrowField;
-  /** Elements. */
+  /** Number of elements. */
   readonly length: number;
   /** Elements that precede the first one in every buffer. Default 0. */
   readonly offset?: number;
@@ -81,7 +81,7 @@ export interface ArrowArrayParts {
 export class ArrowArray implements Iterable<ArrowValue> {
   /** Name, type, nullability and metadata. */
   readonly field: ArrowField;
-  /** Elements. */
+  /** Number of elements. */
   readonly length: number;
   /** Elements that precede the first one in every buffer. */
   readonly offset: number;
@@ -99,7 +99,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
   /**
    * An array over buffers.
    *
-   * @throws {ExchangeError} if the parts do not match the type: missing or too small buffers, other children
+   * @throws {ExchangeError} if the parts do not match the type: missing or undersized buffers, or the wrong children
    */
   constructor(parts: ArrowArrayParts) {
     checkMade(parts, "ArrowArray", "ArrowArray.from(source)");
@@ -252,7 +252,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
 
   /**
    * Exports the array by the Arrow C device interface, without a copy. The memory stays allocated until the consumer
-   * releases it. The struct's event comes after the work that the buffers' home streams hold.
+   * releases it. The struct's event comes after the work enqueued on the buffers' home streams.
    *
    * @throws {ExchangeError} if a requested schema is incompatible with this array's
    * @throws {TypeError} if the array is closed

@@ -14,9 +14,9 @@ export const vortexForm: unique symbol = Symbol("vortexForm");
 export interface VortexNodeForm {
   /** The encoding, by its serialized id. */
   readonly id: string;
-  /** A flatbuffer. */
+  /** The element type, as a flatbuffer. */
   readonly dtype: Uint8Array;
-  /** Elements. */
+  /** Number of elements. */
   readonly length: number;
   /** Metadata of the encoding. */
   readonly metadata: Uint8Array;
@@ -26,7 +26,7 @@ export interface VortexNodeForm {
   readonly children: readonly VortexNodeForm[];
 }
 
-/** An array of Vortex. */
+/** A Vortex array. */
 export interface VortexForm {
   /** The elements by the Arrow C device interface. */
   toArrowDevice(): ArrowDeviceArray;

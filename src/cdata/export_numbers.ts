@@ -74,7 +74,7 @@ class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
     this.#pool = pool;
     this.#slot = pool.allocate();
     try {
-      this.#ready = where === "device" ? recordReady(buffer) : null;
+      this.#ready = where === "device" ? acquireReadyEvent(buffer) : null;
     } catch (error) {
       pool.free(this.#slot);
       throw error;
@@ -119,9 +119,9 @@ class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
   }
 }
 
-// law cdata/recordReady: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
-/** Records an event after the work that the home stream holds. Retains its device, to which the event is returned. */
-function recordReady({ stream }: MemoryBuffer): CudaEvent | null {
+// law cdata/acquireReadyEvent: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
+/** Records an event after the work enqueued on the home stream. Retains its device, to which the event is returned. */
+function acquireReadyEvent({ stream }: MemoryBuffer): CudaEvent | null {
   if (stream === null) return null;
   const { device } = stream;
   const event = device.acquireEvent();

@@ -1,6 +1,6 @@
 /**
- * Foreign objects that export Arrow's structs by their own protocol, such as Python's capsules. They have methods under
- * symbols for it.
+ * Foreign objects that export Arrow's structs through their own protocol, such as Python's capsules. They implement the
+ * methods that the symbols below name.
  *
  * @module
  */

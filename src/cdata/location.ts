@@ -47,7 +47,8 @@ export function readLocation(
   if (kind === undefined) {
     throw walk.refusal(`is on a device of type ${type}: expected the CPU (1) or CUDA (2, 3 or 13)`);
   }
-  // The reserved bytes must be zero, but PyArrow 26 leaves them uninitialized, and no meaning is defined for them yet.
+  // The reserved bytes must be zero, but PyArrow 26 leaves them uninitialized, so they are not checked: no meaning is defined for them yet.
+
   // The specification gives no meaning to an event of the CPU.
   if (kind === "host") return { type, kind, device: null, stream: null, event: 0n };
   const device = options.stream?.device ?? options.device ?? null;
@@ -90,13 +91,13 @@ export function integerReader({ kind, device, stream }: Location): ReadInteger {
     if (where === "host" || kind === "host" || device === null) return integer(ffiPort().memory(address, bytes), bits);
     using arena = new NativeArena();
     const target = arena.bytes(bytes);
-    const order = stream ?? device.defaultStream;
+    const copyStream = stream ?? device.defaultStream;
     if (kind === "device") {
-      enqueueCopy(order, target.address, address, bytes, "DtoH");
-      hostWaitsForCopy(order);
+      enqueueCopy(copyStream, target.address, address, bytes, "DtoH");
+      hostWaitsForCopy(copyStream);
       return integer(target.bytes.buffer, bits, target.bytes.byteOffset);
     }
-    hostWaitsFor(order); // it waits for the producer; the host can read the memory afterwards
+    hostWaitsFor(copyStream); // it waits for the producer; the host can read the memory afterwards
     return integer(ffiPort().memory(address, bytes), bits);
   };
 }

@@ -160,8 +160,8 @@ const byte = DType.from("uint8");
 
 /** Exports numbers. See `StridedMemoryView.toArrowDevice`. */
 export function numbersToArrow(array: ArrayParts, options: ToArrowOptions, where: "host" | "device"): ArrowDeviceArray {
-  const isWanted = (checkOptions(options).requestedSchema ?? null) !== null;
-  const exported = isWanted ? null : exportNumbers(array, where);
+  const hasRequestedSchema = (checkOptions(options).requestedSchema ?? null) !== null;
+  const exported = hasRequestedSchema ? null : exportNumbers(array, where);
   return exported ?? exportArrow(nodeOfNumbers(array), options, where);
 }
 

@@ -213,7 +213,7 @@ export class CheckerState extends StreamState {
     const site = stream === null ? currentSite() : stream.sites.of(call, bytes, bytes);
     const allocation = new Allocation(start, bytes, kind, context, call, site, this.journal?.next() ?? 0);
     this.memory.allocate(allocation);
-    this.lifetimes.forgetMemory(start);
+    this.lifetimes.forgetClosed(start);
     if (stream === null) return;
     const implicit = this.order.implicitClockOf(stream);
     const seq = this.mark(stream, "work", call);
@@ -278,7 +278,7 @@ export class CheckerState extends StreamState {
   freed(allocation: Allocation, call: string, stream: string, site: CallSite, seq: number): void {
     // Freed host memory returns to the system, which may have allocated it again: using it does not prove a mistake.
     const { start, end } = allocation;
-    this.lifetimes.forgetMemory(start);
+    this.lifetimes.forgetClosed(start);
     this.journal?.freed(allocation);
     if (allocation.kind === "registered") this.memory.forget(allocation);
     else this.memory.free({ start, end, allocation, call, stream, site, seq });

@@ -65,7 +65,7 @@ const titles = {
   "use-after-free": "Used after it was freed",
   "double-free": "Freed twice",
   "destroyed": "Used after it was destroyed",
-  "leak": "Still there at the end",
+  "leak": "Never freed or destroyed",
 } as const;
 
 const style = `<style>

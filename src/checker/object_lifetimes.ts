@@ -61,9 +61,9 @@ export class ObjectLifetimes {
     this.#closed.add(handle);
   }
 
-  // law checker/ObjectLifetimes.forgetMemory: checker/lifetime
-  /** Notes that memory is allocated or freed. */
-  forgetMemory(address: number): void {
+  // law checker/ObjectLifetimes.forgetClosed: checker/lifetime
+  /** Forgets that memory was closed by its user: it was freed, or its address was allocated anew. */
+  forgetClosed(address: number): void {
     if (this.#closed.size > 0) this.#closed.delete(BigInt(address));
   }
 
@@ -102,15 +102,17 @@ export class ObjectLifetimes {
   // law checker/ObjectLifetimes.leaks: checker/lifetime
   /** The leaked objects, memory included. */
   leaks(memory: readonly Allocation[]): LeakedObject[] {
-    const isLeft = (handle: bigint) => !this.#closed.has(handle);
-    const made = [...this.#made.values()].flatMap((kind) => [...kind.values()]).filter(({ handle }) => isLeft(handle));
+    const isLeaked = (handle: bigint) => !this.#closed.has(handle);
+    const made = [...this.#made.values()].flatMap((kind) => [...kind.values()]).filter(({ handle }) =>
+      isLeaked(handle)
+    );
     const objects = made.map(({ kind, handle, call, site, name }) => ({
       what: `${kind}${quoted(name)}`,
       handle,
       made: { does: "creates", call, stream: "host", address: null, bytes: 0, stack: framesOf(site), seq: 0 },
     } as const));
-    const there = [...memory, ...this.#abandoned].filter(({ start }) => isLeft(BigInt(start)));
-    const blocks = there.map(({ start, end, kind, call, site, name }) => ({
+    const unfreed = [...memory, ...this.#abandoned].filter(({ start }) => isLeaked(BigInt(start)));
+    const blocks = unfreed.map(({ start, end, kind, call, site, name }) => ({
       what: `${end - start} bytes of ${kind} memory${quoted(name)}`,
       handle: BigInt(start),
       made: {

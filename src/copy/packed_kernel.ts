@@ -38,7 +38,7 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
   let target = advance(ptx, to, byte, 1);
   let rowBit = ptx.make("d", `mov.b64 $, ${fromBit}`);
   rows.forEach((axis, i) => {
-    const part = parts[i] ?? index; // the same
+    const part = parts[i] ?? index; // one for each extent here, too
     target = advance(ptx, target, part, axis.to);
     rowBit = advance(ptx, rowBit, part, axis.from);
   });
@@ -58,7 +58,7 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
     const place = ptx.make(kind, `add.${type} $, ${first}, ${i}`);
     const by = ptx.make("r", `add.u32 $, ${shift}, ${i * bits}`);
     // The bits of this byte that belong to the element: none if there is no such element.
-    let own = inByte(ptx, ones, by);
+    let own = shiftedIntoByte(ptx, ones, by);
     const keepIf = (condition: Register) => own = ptx.make("r", `selp.b32 $, ${own}, 0, ${condition}`);
     keepIf(inside);
     keepIf(ptx.make("p", `setp.ge.${type} $, ${place}, ${before}`)); // if lower, the next number wraps around
@@ -73,7 +73,7 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
     }
     keepIf(ptx.make("p", `setp.eq.${type} $, ${rest}, 0`));
     const element = readBits(ptx, from, bit, bits, ptx.make("p", `setp.ne.u32 $, ${own}, 0`));
-    const placed = ptx.make("r", `and.b32 $, ${inByte(ptx, element, by)}, ${own}`);
+    const placed = ptx.make("r", `and.b32 $, ${shiftedIntoByte(ptx, element, by)}, ${own}`);
     mask = ptx.make("r", `or.b32 $, ${mask}, ${own}`);
     value = ptx.make("r", `or.b32 $, ${value}, ${placed}`);
   }
@@ -87,8 +87,8 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
   return { ptx: ptx.program("copy"), grid, block: threads };
 }
 
-/** Bits moved to their place in a byte; bits outside it are cut off. */
-function inByte(ptx: PtxWriter, bits: Register, by: Register): Register {
+/** Bits moved to their place in a byte; bits outside it are masked out. */
+function shiftedIntoByte(ptx: PtxWriter, bits: Register, by: Register): Register {
   const moved = ptx.make("r", `shr.u32 $, ${ptx.make("r", `shl.b32 $, ${bits}, ${by}`)}, 7`);
   return ptx.make("r", `and.b32 $, ${moved}, 255`);
 }
@@ -100,7 +100,7 @@ function readBits(ptx: PtxWriter, from: Register, bit: Register, bits: number, g
   const skipped = ptx.make("r", `and.b32 $, ${ptx.make("r", `cvt.u32.u64 $, ${bit}`)}, 7`);
   let pair = loadByte(ptx, at(bit), guard);
   if (8 % bits !== 0) {
-    // The byte of the last bit, which may be the same byte: the bits read twice are cut off.
+    // The byte of the last bit, which may be the same byte: the bits read twice are discarded.
     const upper = loadByte(ptx, at(plus(ptx, bit, bits - 1)), guard);
     pair = ptx.make("r", `or.b32 $, ${pair}, ${ptx.make("r", `shl.b32 $, ${upper}, 8`)}`);
   }

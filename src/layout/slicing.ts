@@ -49,7 +49,7 @@ export function slicedNdim(shape: Shape, items: readonly SliceItem[]): number {
  * @param strides the current strides
  * @param items as {@linkcode slicedNdim} accepted them
  * @param newShape receives the extents; of the length that `slicedNdim` returned
- * @param newStrides receives the strides; as long
+ * @param newStrides receives the strides; of the same length
  * @returns by how many elements the first element moves
  * @throws {TypeError | RangeError} if an index is not an integer, or out of range
  */
@@ -90,7 +90,7 @@ export function sliceInto(
       newShape[made++] = NEW_AXIS;
       hasNewAxes = true;
     } else {
-      // The ellipsis: the axes that the remaining items leave over.
+      // The ellipsis: the axes that the remaining items leave.
       let after = 0;
       for (let rest = place + 1; rest < items.length; rest++) if (items[rest] !== null) after++;
       for (const end = shape.length - after; axis < end; axis++, made++) {
@@ -103,8 +103,8 @@ export function sliceInto(
     newShape[made] = at(shape, axis);
     newStrides[made] = at(strides, axis);
   }
-  for (let any = 0; any < made; any++) {
-    if (at(newShape, any) === 0) {
+  for (let i = 0; i < made; i++) {
+    if (at(newShape, i) === 0) {
       newStrides.fill(0);
       break;
     }

@@ -33,9 +33,9 @@ const most = 64;
 const turnEvery = 1;
 /**
  * How often a worker that does not sleep checks other descriptors, in milliseconds: a peer's death takes two checks, a
- * second apart, and is to be known within three.
+ * second apart, and must be detected within three.
  */
-const lookEvery = 250;
+const checkEvery = 250;
 /** How long one turn may take, in milliseconds. */
 const turnAtMost = 0.5;
 /**
@@ -46,12 +46,12 @@ const spinAtFirst = 0.02;
 const spinAtMost = 0.5;
 /**
  * How long to poll at every turn of the event loop before sleeping, in milliseconds: when woken soon after falling
- * asleep, and while one message after the other is awaited. A later wakeup may be no more than UCX checking whether its
- * peers live: then not at all.
+ * asleep, and while one message after the other is awaited. A later wakeup may only be UCX's keep-alive
+ * check: then not at all.
  */
 const patienceAtFirst = 0.1;
 const patienceAtMost = 2;
-const soon = 10;
+const soonAfterSleep = 10;
 
 /** What progress needs from its worker. */
 export interface ProgressResources {
@@ -83,8 +83,8 @@ const awaited = new Set<Progress>();
 let awaitedNext: Operation | null = null;
 
 /**
- * Lets {@linkcode awaitedNext} settle a promise. One function for all: `Promise.withResolvers` takes 35 ns longer, of
- * the 600 that an awaited message takes in all.
+ * Lets {@linkcode awaitedNext} settle a promise. One function for all: `Promise.withResolvers` takes 35 ns longer, and an
+ * awaited message about 600 ns in all.
  */
 function takeSettlers(resolve: (result: unknown) => void, reject: (reason: unknown) => void): void {
   if (awaitedNext === null) return;
@@ -122,7 +122,7 @@ export class Progress {
   #settledAtOnce = 0;
   /** How many holds keep the process alive although no operation is pending. */
   #holds = 0;
-  /** How many waits there may be for which the process need not stay alive. */
+  /** Calls of `keep` that have not ended: they keep the worker from being collected, but not the process alive. */
   #keeps = 0;
   /** Copies that operations wait for. */
   readonly #copies = new PendingCopies();
@@ -132,7 +132,7 @@ export class Progress {
   readonly #also: { readonly fd: number; readonly act: () => void }[] = [];
   #onLateWake: (() => void) | undefined;
   /** When those callbacks last ran without a sleep, by `performance.now()`. */
-  #lastLook = 0;
+  #lastCheck = 0;
 
   /** `whose`: the worker; null if it is gone, and only its operations are ended here. */
   constructor(resources: ProgressResources, mode: ProgressMode, whose: object | null) {
@@ -220,7 +220,7 @@ export class Progress {
       if (n % 256 !== 0) continue;
       const now = performance.now();
       if (now > end) return;
-      this.#lookSometimes(now);
+      this.#checkIfDue(now);
     }
   }
 
@@ -328,8 +328,8 @@ export class Progress {
   wake(): void {
     this.#giveUpTransferred(); // first: UCX writes to no memory while we sleep
     const now = performance.now();
-    const isSoon = now - this.#lastSleep < soon;
-    this.#lastLook = now; // this is one
+    const isSoon = now - this.#lastSleep < soonAfterSleep;
+    this.#lastCheck = now; // the callbacks below count as one
     this.#patience = isSoon ? patienceAtFirst : 0;
     this.#turn();
     for (const { act } of this.#also) act();
@@ -360,10 +360,10 @@ export class Progress {
     this.#queueTurn();
   }
 
-  // law ucx/Progress.lookSometimes: ucx/peer_liveness, ucx/death
-  #lookSometimes(now: number): void {
-    if (now - this.#lastLook < lookEvery) return;
-    this.#lastLook = now;
+  // law ucx/Progress.checkIfDue: ucx/peer_liveness, ucx/death
+  #checkIfDue(now: number): void {
+    if (now - this.#lastCheck < checkEvery) return;
+    this.#lastCheck = now;
     this.#giveUpTransferred();
     for (const { act } of this.#also) act();
   }
@@ -443,10 +443,10 @@ export class Progress {
   }
 
   #actAfterNews(): void {
-    const acts = this.#afterNews.splice(0);
+    const callbacks = this.#afterNews.splice(0);
     for (let i = 0; i < most && !this.#isStopped && this.#progress(this.#worker) !== 0; i++);
     this.#drain();
-    for (const act of acts) act();
+    for (const callback of callbacks) callback();
   }
 
   /** Whether anything is awaited. */
@@ -578,7 +578,7 @@ export class Progress {
     if (this.#isStopped) return;
     const now = performance.now();
     this.#lastTurn = now;
-    this.#lookSometimes(now);
+    this.#checkIfDue(now);
     const hasEnded = this.#poll(turnAtMost, true) > 0; // its awaiter runs first, and may have more work for UCX
     const isIdle = this.#pending === 0 && !hasEnded && this.#copies.isEmpty;
     if (isIdle && !this.#isWatching && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);

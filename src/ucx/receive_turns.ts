@@ -1,5 +1,5 @@
 /**
- * Turns of receives of several parts: no two are under way that can match the same message, because the parts of one
+ * Serializes receives of several parts: two that could match the same message never run at once, because a part of one
  * would be taken for the header of the other.
  *
  * @module
@@ -8,7 +8,7 @@ import { everyBit, type Match } from "./tag.ts";
 
 /** A receive that has its turn, or waits for it. */
 interface Turn extends Match {
-  /** Settles when it is over, and so are those before it. */
+  /** Settles when it and all turns before it are over. */
   readonly over: Promise<void>;
 }
 

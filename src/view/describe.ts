@@ -9,8 +9,8 @@ import { print, printEnds, rowsOf } from "./print.ts";
 
 /** Arrays of one axis with more elements are elided. */
 const FEW = 64;
-/** Of arrays of several axes with more elements only the corners are shown. */
-const FEW_OF_ROWS = 256;
+/** Larger arrays of several axes show only their corners. */
+const MAX_IN_ROWS = 256;
 /** If even the corners take more lines, only the first and the last elements are shown. */
 const FEW_LINES = 24;
 
@@ -33,7 +33,7 @@ function elements(array: ArrayParts): string {
   const { layout, dtype } = array;
   const count = layout.volume * dtype.lanes;
   if (layout.ndim < 2) return count > FEW ? printEnds(array) : print(array);
-  for (const most of [FEW_OF_ROWS, 0]) {
+  for (const most of [MAX_IN_ROWS, 0]) {
     if (rowsOf(array, count > most) > FEW_LINES) continue; // checked first, because there may be very many
     const text = print(array, most);
     if (text.split("\n").length <= FEW_LINES) return text;

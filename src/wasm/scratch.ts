@@ -32,13 +32,13 @@ let bytes = new Uint8Array(0);
  */
 export function scratch(size: number): Uint8Array<ArrayBuffer> {
   if (size > PAGE * MAX_PAGES) throw new RangeError(`Expected at most ${PAGE * MAX_PAGES} bytes, got ${size}`);
-  const shared = theMemory();
+  const shared = sharedMemory();
   if (size > shared.buffer.byteLength) shared.grow(Math.ceil((size - shared.buffer.byteLength) / PAGE));
   if (bytes.buffer !== shared.buffer) bytes = new Uint8Array(shared.buffer);
   return bytes;
 }
 
-function theMemory(): WasmMemory {
+function sharedMemory(): WasmMemory {
   return memory ??= new WebAssembly.Memory({ initial: MIN_PAGES, maximum: MAX_PAGES });
 }
 
@@ -48,5 +48,5 @@ function theMemory(): WasmMemory {
  * @returns the function; it takes and returns 32-bit numbers, and its memory is {@linkcode scratch}
  */
 export function compile(code: WasmFunction): (...numbers: number[]) => number {
-  return new WebAssembly.Instance(new WebAssembly.Module(assemble(code)), { m: { m: theMemory() } }).exports.f;
+  return new WebAssembly.Instance(new WebAssembly.Module(assemble(code)), { m: { m: sharedMemory() } }).exports.f;
 }

@@ -199,7 +199,7 @@ export const cdataMutations: readonly Mutation[] = [
     ["      ready.device.release();\n", "", "Each export leaks a context."],
     ["    }\n    this.#buffer.unpin();\n", "    }\n", "Memory that was exported is never freed."],
   ]),
-  ...law("cdata/recordReady", [
+  ...law("cdata/acquireReadyEvent", [
     ["    stream.record(event);\n", "", "A consumer reads before the producer has written."],
   ]),
   ...law("cdata/ExportedTree.constructor", [
@@ -325,12 +325,12 @@ export const cdataMutations: readonly Mutation[] = [
   ]),
   ...law("cdata/integerReader", [
     [
-      "      hostWaitsForCopy(order);\n      return",
+      "      hostWaitsForCopy(copyStream);\n      return",
       "      return",
       "A length is read before it has reached the host.",
     ],
     [
-      "    hostWaitsFor(order); // it waits for the producer",
+      "    hostWaitsFor(copyStream); // it waits for the producer",
       "    // it waits for the producer",
       "A length is read too early.",
     ],

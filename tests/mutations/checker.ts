@@ -253,7 +253,7 @@ export const checkerMutations: readonly Mutation[] = [
   ...law("checker/Allocation.touchByKernel", [
     [" || one.writes !== access.writes)", ")", "A kernel that reads hides an earlier kernel that writes."],
   ]),
-  ...law("checker/ObjectLifetimes.forgetMemory", [
+  ...law("checker/ObjectLifetimes.forgetClosed", [
     [
       "    if (this.#closed.size > 0) this.#closed.delete(BigInt(address));\n",
       "",

@@ -66,7 +66,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/PeerProcess.open", [
     ["descriptor === null || !this.isGone()", "true", "Another process, which now has the PID, is watched."],
   ]),
-  ...law("ucx/Progress.lookSometimes", [
+  ...law("ucx/Progress.checkIfDue", [
     [
       "    for (const { act } of this.#also) act();\n",
       "",

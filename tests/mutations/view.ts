@@ -135,7 +135,7 @@ export const viewMutations: readonly Mutation[] = [
   ...law("view/describeArray", [
     ['buffer.kind !== "host" || ', "", "Printing to the console waits for a stream."],
     ["  if (buffer.isClosed) return `${about}, closed`;\n", "", "A closed array is printed as open."],
-    ["of [FEW_OF_ROWS, 0]", "of [FEW_OF_ROWS]", "Only one row of a large table is printed."],
+    ["of [MAX_IN_ROWS, 0]", "of [MAX_IN_ROWS]", "Only one row of a large table is printed."],
     [
       "    if (rowsOf(array, count > most) > FEW_LINES) continue; // checked first, because there may be very many\n",
       "",

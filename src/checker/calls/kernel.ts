@@ -40,9 +40,9 @@ export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]
       const code = inner.cuModuleGetFunction(out, handle, name);
       if (code !== 0 || name === null) return code;
       const params = modules.get(handle)?.get(readField(name));
-      const made = checker.reader.word(out);
-      if (params === undefined) kernels.delete(made);
-      else kernels.set(made, params);
+      const kernel = checker.reader.word(out);
+      if (params === undefined) kernels.delete(kernel);
+      else kernels.set(kernel, params);
       return code;
     },
   };
@@ -101,9 +101,9 @@ function addArguments(
   params: bigint,
   extra: bigint,
 ): void {
-  const allocation = checker.kernels.get(kernel) ?? ask(checker, kernel);
+  const known = checker.kernels.get(kernel) ?? queryParams(checker, kernel);
   const packed = params === 0n ? bufferOf(checker, extra) : 0n;
-  allocation.forEach(({ offset, size, writes }, i) => {
+  known.forEach(({ offset, size, writes }, i) => {
     if (size !== 8) return;
     const at = params !== 0n
       ? checker.reader.word(params + BigInt(8 * i))
@@ -123,7 +123,7 @@ const maxParams = 256;
  * The parameters of a kernel that was not loaded as PTX, if the driver knows them; what the kernel does with them is
  * unknown.
  */
-function ask({ inner, reader, kernels }: CheckerState, kernel: bigint): readonly KernelParam[] {
+function queryParams({ inner, reader, kernels }: CheckerState, kernel: bigint): readonly KernelParam[] {
   const params: KernelParam[] = [];
   const { cuFuncGetParamInfo } = inner.kernel;
   const { address, view } = reader;

@@ -7,7 +7,7 @@ import type { Fail } from "../../strings/fail.ts";
 import type { AnsTable } from "./ans_table.ts";
 import { BitReader } from "./bit_reader.ts";
 import { bitsOf, type PcoChunk, type PcoType, type PcoVariable, readPcoChunk, readPcoHeader } from "./chunk_meta.ts";
-import { type Undelta, undeltaOf } from "./delta.ts";
+import { type DeltaDecoder, deltaDecoder } from "./delta.ts";
 import { join, type NumberWords, store } from "./join.ts";
 import { BATCH, type Latents, latents, PageVariable } from "./page_variable.ts";
 
@@ -69,7 +69,7 @@ function tableBytes({ lookbacks, first, second }: PcoChunk): number {
 /** A variable of a page, and the decoder for its differences. */
 interface Reading {
   readonly variable: PageVariable;
-  readonly undelta: Undelta | null;
+  readonly undelta: DeltaDecoder | null;
   /** The count of numbers stored in the page's header instead of its batches. */
   readonly states: number;
 }
@@ -112,7 +112,7 @@ function open({ table, delta }: PcoVariable, reader: BitReader, length: number, 
   const variable = new PageVariable(table);
   variable.readStates(reader);
   if (!table.hasBins && length > states) fail(`a pco chunk without bins has a page of ${length} numbers`);
-  return { variable, undelta: undeltaOf(delta, table.bits, before, length, fail), states };
+  return { variable, undelta: deltaDecoder(delta, table.bits, before, length, fail), states };
 }
 
 function readBatch(

@@ -1,7 +1,7 @@
 /**
  * Turns differences back into numbers, in place, batch by batch. Differences are stored with their top bit inverted.
  *
- * The output lags behind the input by the numbers that the page starts with.
+ * The output lags behind the input by as many numbers as the page starts with.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Convolution, PcoDelta } from "./chunk_meta.ts";
 import { BATCH, type Latents, latents } from "./page_variable.ts";
 
 /** Turns a batch of differences into numbers. Only the first `read` come from the page; any others are meaningless. */
-export interface Undelta {
+export interface DeltaDecoder {
   apply(batch: Latents, count: number, read: number, lookbacks: Latents | null): void;
 }
 
@@ -21,13 +21,13 @@ export interface Undelta {
  * @param states the numbers that the page starts with
  * @param length the count of numbers in the page
  */
-export function undeltaOf(
+export function deltaDecoder(
   delta: PcoDelta,
   bits: LatentBits,
   states: Latents,
   length: number,
   fail: Fail,
-): Undelta | null {
+): DeltaDecoder | null {
   switch (delta.kind) {
     case "none":
       return null;
@@ -47,7 +47,7 @@ function recenter({ low, high }: Latents, count: number, bits: LatentBits): void
 }
 
 /** Running sums of the differences, which may themselves be running sums of differences, and so on. */
-class ConsecutiveSums implements Undelta {
+class ConsecutiveSums implements DeltaDecoder {
   readonly #bits: LatentBits;
   readonly #moments: Latents;
 
@@ -92,7 +92,7 @@ function sumLong({ low, high }: Latents, count: number, totalLow: number, totalH
 }
 
 /** Differences from an earlier number; another variable says how far back it is. */
-class Lookback implements Undelta {
+class Lookback implements DeltaDecoder {
   readonly #bits: LatentBits;
   readonly #window: number;
   readonly #fail: Fail;
@@ -139,7 +139,7 @@ class Lookback implements Undelta {
 }
 
 /** Differences from the prediction made by a weighted sum of the preceding numbers. */
-class Conv1 implements Undelta {
+class Conv1 implements DeltaDecoder {
   readonly #bits: LatentBits;
   readonly #order: number;
   /** The last `#order` numbers, followed by room for a batch. */
