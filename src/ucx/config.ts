@@ -9,6 +9,7 @@ import { cString, ffiPort, libc } from "../ffi/mod.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";
+import { isBefore } from "./version.ts";
 
 /**
  * Applies settings to a `ucp_config_t`: first Causeway's defaults, then the caller's.
@@ -59,11 +60,11 @@ function defaults(settings: Readonly<Record<string, string>>): Record<string, st
   };
 }
 
+// law ucx/familyOfTcp: ucx/config
 /** The address family of UCX's own TCP connections: `TCP_AF_PRIO`, which UCX supports since 1.14. */
 export function familyOfTcp(version: string, settings: Readonly<Record<string, string>>): 4 | 6 {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
   const first = chosen(settings, "TCP_AF_PRIO")?.split(",")[0]?.trim();
-  return first === "inet6" && (major > 1 || minor >= 14) ? 6 : 4;
+  return first === "inet6" && !isBefore(version, 14) ? 6 : 4;
 }
 
 /** The value that the caller or the environment gives a setting. */
@@ -84,17 +85,25 @@ function ownSettings(ucp: UcpFunctions, config: bigint): ReadonlySet<string> {
 // law ucx/checkTransportSettings: ucx/config
 /**
  * Checks the names of settings that are not UCX's own, once a context has loaded the transports: a name with a loaded
- * transport's prefix must be one of its settings.
+ * transport's prefix must be one of its settings. Before 1.17 UCX ignores most of those given to ucp_config_modify()
+ * (seen with 1.13.1 to 1.16.0): it takes them from the environment alone.
  *
  * @throws {UcxError} if one is not
+ * @throws {TypeError} if one would be ignored
  */
-export function checkTransportSettings(settings: Readonly<Record<string, string>>): void {
-  const names = Object.keys(settings).map((name) => name.replace(/^UCX_/, ""));
-  if (names.length === 0) return;
+export function checkTransportSettings(version: string, settings: Readonly<Record<string, string>>): void {
+  const given = Object.entries(settings).map(([name, value]) => [name.replace(/^UCX_/, ""), value] as const);
+  if (given.length === 0) return;
   const all = everySetting();
-  for (const name of names) {
-    const [family] = name.split("_");
+  for (const [name, value] of given) {
+    const [family = ""] = name.split("_");
     if (all.some((known) => known.startsWith(`${family}_`)) && !isAmong(all, name)) throw unknownSetting(name);
+    if (isBefore(version, 17) && ignored.has(family)) {
+      throw new TypeError(
+        `Cannot set ${name} by config with UCX ${version}: before 1.17, UCX takes it from the environment alone. Start ` +
+          `the program with UCX_${name}=${value}`,
+      );
+    }
   }
 }
 
@@ -133,6 +142,9 @@ function everySetting(): string[] {
 function namesIn(text: string): string[] {
   return Array.from(text.matchAll(/^UCX_(\w+)=/gm), ([, name]) => name ?? "");
 }
+
+/** Prefixes of settings that UCX ignores before 1.17, as far as they can be tried without the hardware. */
+const ignored: ReadonlySet<string> = new Set(["CMA", "POSIX", "SELF", "SYSV", "TCP"]);
 
 /** Prefixes of all other settings: a transport, a component, or a prefix that several of them share. */
 const families: ReadonlySet<string> = new Set([

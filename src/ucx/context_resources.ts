@@ -21,8 +21,8 @@ export class ContextResources implements DroppedState {
   /** Keyed by their native resources, which are released here if the worker itself was collected. */
   readonly #workers = new Map<DroppedState, WeakRef<OpenWorker>>();
   readonly #kept: { close(): void }[] = [];
-  /** Whether UCX could not destroy a worker: its context must then stay. */
-  #hasStuckWorker = false;
+  /** Whether UCX was not done with the memory of a worker: the context then stays for the life of the process. */
+  #mustStay = false;
   #isClosed = false;
 
   constructor(ucp: UcpFunctions, handle: bigint, madeAt: string) {
@@ -47,10 +47,10 @@ export class ContextResources implements DroppedState {
     this.#workers.set(resources, new WeakRef(worker));
   }
 
-  /** Removes a closed worker. @param isGone whether it is gone, or must stay for the life of the process */
-  forget(resources: DroppedState, isGone: boolean): void {
+  /** Removes a closed worker. @param isDone whether UCX is done with all its memory: else the context has to stay */
+  forget(resources: DroppedState, isDone: boolean): void {
     this.#workers.delete(resources);
-    this.#hasStuckWorker ||= !isGone;
+    this.#mustStay ||= !isDone;
   }
 
   // law ucx/ContextResources.close: ucx/endpoint, ucx/dropped, ucx/lifecycle
@@ -62,7 +62,7 @@ export class ContextResources implements DroppedState {
       reference.deref()?.abort();
       if (!resources.closed) closeDropped(resources); // the worker was collected, or could not be created
     }
-    if (!this.#hasStuckWorker) this.#ucp.opening.ucp_cleanup(this.handle);
+    if (!this.#mustStay) this.#ucp.opening.ucp_cleanup(this.handle);
     for (const one of this.#kept) one.close();
   }
 }

@@ -203,6 +203,11 @@ export class Operation extends TakenMemory {
     memory.setBigUint64(parametersAt + field.reply_buffer, reply, littleEndian);
   }
 
+  /** Whether it reads or writes memory here for a peer that may never answer: a send, a put or a get. */
+  get isTransfer(): boolean {
+    return /send|put|get/.test(this.call);
+  }
+
   /** The address of its UCX request. */
   get request(): bigint {
     return this.foreign === 0n ? this.#request : this.foreign;
@@ -277,6 +282,8 @@ export class OperationPool {
   readonly #begun: Operation[] = [];
   /** JavaScript's memory in the operations in flight that had begun before. */
   readonly #buffers = new BuffersInUse();
+  /** Whether a send, a put or a get was given up before it was over. */
+  hasGivenUp = false;
   readonly #ringAddress: bigint;
   readonly #ring: DataView;
   #entries: DataView;

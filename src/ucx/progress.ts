@@ -256,6 +256,7 @@ export class Progress {
    */
   cancel(operation: Operation, reason: unknown): void {
     if (this.#isStopped || !operation.isBegun || operation.isDone || operation.isAbandoned) return;
+    this.#operations.hasGivenUp ||= operation.isTransfer;
     if (operation.isWaitedFor) { // the caller blocks on it
       operation.gaveUp ??= { reason };
       this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);

@@ -29,7 +29,8 @@ import { UcxWorker, type WorkerOptions } from "./worker.ts";
 export interface UcxOptions {
   /**
    * Settings of UCX by name, with or without the prefix `UCX_`: `{ TLS: "tcp" }`. They override the environment
-   * variables of the same name, which UCX reads itself.
+   * variables of the same name, which UCX reads itself. Before 1.17, UCX takes a transport's own settings, such as
+   * `TCP_PORT_RANGE`, from the environment alone: here they are an error.
    */
   readonly config?: Readonly<Record<string, string>>;
   /**
@@ -94,7 +95,8 @@ export class Ucx {
     this.path = path;
     this.version = readCString(ucp.opening.ucp_get_version_string());
     this.#family = familyOfTcp(this.version, config);
-    const context = createContext(ucp, arena, config, hasRemoteMemory ? features | remoteFeatures : features);
+    const wanted = hasRemoteMemory ? features | remoteFeatures : features;
+    const context = createContext(ucp, this.version, arena, config, wanted);
     this.#resources = new ContextResources(ucp, context, placeOfCall());
     try {
       const { memory_types, request_size } = attributesOf(ucp, arena, context);
@@ -116,6 +118,7 @@ export class Ucx {
    * @throws {FfiError} if the process has opened another libucp before
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
    * @throws {RangeError} if `stagingBytes` is not a number of bytes
+   * @throws {TypeError} if this UCX takes a setting from the environment alone: a transport's own, before 1.17
    */
   static open(options: UcxOptions = {}): Ucx {
     checkOptions(options, ucxOptionNames);
@@ -181,6 +184,7 @@ const remoteFeatures = UCP_FEATURE.RMA | UCP_FEATURE.AMO32 | UCP_FEATURE.AMO64;
 
 function createContext(
   ucp: UcpFunctions,
+  version: string,
   arena: NativeArena,
   settings: Readonly<Record<string, string>>,
   features: bigint,
@@ -197,7 +201,7 @@ function createContext(
     const status = opening.ucp_init_version(major, minor, params.$address, config.value, context.$address);
     checkStatus("ucp_init_version", status, "Check UCX_TLS and UCX_NET_DEVICES: no usable transport is a usual cause");
     try {
-      checkTransportSettings(settings);
+      checkTransportSettings(version, settings);
     } catch (error) {
       opening.ucp_cleanup(context.value);
       throw error;

@@ -24,8 +24,8 @@ interface Closable {
 
 /** The owner of a worker, notified when the worker is closed. */
 export interface WorkerOwner {
-  /** Called once. @param isGone whether the worker is gone, or must stay for the life of the process */
-  forget(resources: WorkerResources, isGone: boolean): void;
+  /** Called once. @param isDone whether UCX is done with all memory of the worker: else its context has to stay */
+  forget(resources: WorkerResources, isDone: boolean): void;
 }
 
 /** Describes the worker whose resources these are. */
@@ -125,9 +125,20 @@ export class WorkerResources implements DroppedState {
     // assertion.
     const isArriving = this.operations.pending().some(({ call }) => call.includes("recv"));
     const isStuck = isArriving || isAnswering;
+    const isDone = !isStuck && !this.#leavesRegistrations();
     if (isStuck) stuck.add(this);
     else this.#destroy();
-    this.#owner.forget(this, !isStuck);
+    this.#owner.forget(this, isDone);
+  }
+
+  // law ucx/WorkerResources.leavesRegistrations: ucx/endpoint
+  /**
+   * Whether UCX may have left memory registered: since 1.14 it forgets that of sends which were given up after they had
+   * been announced (a rendezvous). Builds with assertions, as Debian and Ubuntu make them, abort the process if the
+   * context is then freed (`region->refcount == 0`; seen with 1.16.0 and 1.18.1).
+   */
+  #leavesRegistrations(): boolean {
+    return this.operations.hasGivenUp && !isBefore(this.#version, 14);
   }
 
   #abortEndpoint(progress: Progress, handle: bigint): void {

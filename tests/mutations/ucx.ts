@@ -614,6 +614,8 @@ export const ucxMutations: readonly Mutation[] = [
       "if (false) throw",
       "A misspelled setting is ignored.",
     ],
+    ["isBefore(version, 17) && ignored", "ignored", "Settings that newer versions take are refused."],
+    ["isBefore(version, 17) && ignored", "false && ignored", "A setting has no effect: IPv6 then ends the process."],
   ]),
   ...law("ucx/checkVersions", [
     [
@@ -1081,7 +1083,7 @@ export const ucxMutations: readonly Mutation[] = [
       "      void closeDropped;",
       "A context is freed before one of its workers.",
     ],
-    ["if (!this.#hasStuckWorker) ", "", "A context is freed while a worker that UCX cannot release uses it."],
+    ["if (!this.#mustStay) ", "", "A context is freed while a worker that UCX cannot release uses it."],
   ]),
   ...law("ucx/WorkerResources.closeEndpoint", [
     ["    this.endpoints.delete(handle);\n", "", "A closed endpoint is released twice."],
@@ -1109,6 +1111,14 @@ export const ucxMutations: readonly Mutation[] = [
       "    this.#destroy();",
       "A message arrives in freed memory.",
     ],
+  ]),
+  ...law("ucx/WorkerResources.leavesRegistrations", [
+    ["this.operations.hasGivenUp && ", "false && ", "A context is freed although UCX has forgotten a registration."],
+    ["this.operations.hasGivenUp && ", "", "No context of newer versions is ever freed."],
+    [" && !isBefore(this.#version, 14)", "", "A context of a version that forgets nothing is never freed."],
+  ]),
+  ...law("ucx/familyOfTcp", [
+    [" && !isBefore(version, 14)", "", "IPv6 is expected of a version that does not have it."],
   ]),
   ...law("ucx/WorkerResources.destroy", [
     ["    for (const one of this.#kept) one.close();\n", "", "Callbacks for UCX are kept as long as the process."],

@@ -1,8 +1,12 @@
 /** Setting names are checked, those of transports too: a misspelled one is an error, not a warning from UCX. */
-import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { readFileSync } from "node:fs";
+import process from "node:process";
 import { test } from "node:test";
+import { familyOfTcp } from "../../src/ucx/config.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
+import { isBefore } from "../../src/ucx/version.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Transport settings that every UCX has, with valid values. */
@@ -15,9 +19,16 @@ const known = {
   POSIX_FIFO_SIZE: "256",
   SELF_SEG_SIZE: "8k",
 };
+function versionHere(): string {
+  using ucx = Ucx.open();
+  return ucx.version;
+}
+
 const names = Object.keys(known) as (keyof typeof known)[];
 
-test("a misspelled name of a transport's setting is an error that names it, and the correct name is not", async () => {
+const version = versionHere();
+
+test("a misspelled name of a transport's setting is an error, and so is the correct one where UCX would ignore it", async () => {
   const misspelled = fc.tuple(fc.constantFrom(...names), fc.nat(30), fc.boolean()).map(([name, place, isMore]) => {
     const start = name.indexOf("_") + 1;
     const at = start + place % (name.length - start);
@@ -28,7 +39,9 @@ test("a misspelled name of a transport's setting is an error that names it, and 
       const error = assertThrows(() => Ucx.open({ config: { [prefix + wrong]: known[name] } }), UcxError);
       assertEquals(error.statusName, "UCS_ERR_NO_ELEM", wrong);
       assertEquals(error.message.includes(`no setting UCX_${wrong}`), true, error.message);
-      Ucx.open({ config: { [prefix + name]: known[name] } }).close();
+      const open = () => Ucx.open({ config: { [prefix + name]: known[name] } }).close();
+      if (isBefore(version, 17)) assertThrows(open, TypeError, `UCX_${name}=${known[name]}`);
+      else open();
     }),
     20,
   );
@@ -47,4 +60,31 @@ test("settings of unavailable transports, and those that several have in common,
       assertEquals([error.statusName, isNew], ["UCS_ERR_NO_ELEM", true], error.message);
     }
   }
+});
+
+test("IPv6 is used if TCP_AF_PRIO says so and UCX has it, which 1.13 does not", async () => {
+  const value = fc.constantFrom(undefined, "inet6", "inet", "inet6,inet", "inet,inet6");
+  const minor = fc.integer({ min: 13, max: 23 });
+  await check(fc.property(minor, value, value, fc.constantFrom("", "UCX_"), (minor, setting, inherited, prefix) => {
+    assertEquals(process.env["UCX_TCP_AF_PRIO"], undefined, "run this test without UCX_TCP_AF_PRIO");
+    if (inherited !== undefined) process.env["UCX_TCP_AF_PRIO"] = inherited;
+    try {
+      const settings: Record<string, string> = setting === undefined ? {} : { [`${prefix}TCP_AF_PRIO`]: setting };
+      const isIpv6 = minor >= 14 && (setting ?? inherited)?.startsWith("inet6") === true;
+      assertEquals(familyOfTcp(`1.${minor}.0`, settings), isIpv6 ? 6 : 4);
+    } finally {
+      delete process.env["UCX_TCP_AF_PRIO"];
+    }
+  }));
+});
+
+test("a transport's own settings have an effect, or are refused", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  const open = () => Ucx.open({ config: { TLS: "tcp", TCP_PORT_RANGE: "20451-20460" } });
+  if (isBefore(ucx.version, 17)) return void assertThrows(open, TypeError, "UCX_TCP_PORT_RANGE=20451-20460");
+  using limited = open();
+  await using worker = limited.createWorker();
+  assert(worker.address.length > 0);
+  const ports = readFileSync("/proc/self/net/tcp", "utf8").matchAll(/^ *\d+: \w+:(\w{4}) 00000000:0000 0A/gm);
+  assert(Array.from(ports, ([, hex]) => parseInt(hex ?? "", 16)).some((port) => port >= 20451 && port <= 20460));
 });

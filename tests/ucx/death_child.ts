@@ -17,6 +17,7 @@ import { Ucx } from "../../src/ucx/ucx.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { startScript } from "../support/child.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
+import { atomicIfSupported } from "./atomic.ts";
 
 /** Larger than UCX buffers unasked. */
 const size = 4 << 20;
@@ -267,7 +268,8 @@ async function inPlace(call: (lane: Lane) => unknown): Promise<string[]> {
 
 /** The use of a lane as it ends while the other side lives: a close waits for its sends, which are received. */
 async function useOnce(lane: Lane): Promise<unknown> {
-  if (names[lane.number] !== "close") return await use(lane);
+  const name = names[lane.number];
+  if (name !== "close") return await (name === "atomic" ? atomicIfSupported(use(lane)) : use(lane));
   const send = lane.endpoint.send(out, { tag: 1n });
   await lane.endpoint.close();
   return await send;

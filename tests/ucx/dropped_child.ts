@@ -9,10 +9,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
 import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
+import { isBefore } from "../../src/ucx/version.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { until } from "../support/until.ts";
+import { atomicIfSupported } from "./atomic.ts";
 import { identityOf } from "./identity.ts";
 import { openFiles } from "../support/open_files.ts";
 
@@ -20,6 +22,7 @@ import { openFiles } from "../support/open_files.ts";
 const pairs = 12;
 /** Larger than UCX buffers unasked: it stays at the sender. */
 const big = 1 << 20;
+const memory = () => new Uint8Array(new ArrayBuffer(big));
 
 /** Another process. */
 const child = spawn("sleep", ["1000"], { stdio: "ignore" });
@@ -96,15 +99,15 @@ async function used(ucx: Ucx, progress: ProgressMode): Promise<UcxWorker[]> {
   await exchange(byHost, one);
   const region = other.register(new Uint8Array(new ArrayBuffer(4096)));
   await there.put(new Uint8Array(100), there.remote(region.key));
-  await there.atomic("add", there.remote(region.key), 8, 1n);
+  await atomicIfSupported(there.atomic("add", there.remote(region.key), 8, 1n));
   const timeout = 5;
   await Promise.all([
     abandoned(one.recv(new Uint8Array(8), { tag: 99n, timeout })),
     abandoned(one.recv(new Uint8Array(8), { tag: 99n, signal: AbortSignal.timeout(5) })),
     abandoned(accepted.rawStream.recvAll(new Uint8Array(8), { timeout })), // UCX cannot cancel it
     abandoned(one.recvMany({ tag: 98n, timeout })),
-    abandoned(there.send(new Uint8Array(new ArrayBuffer(big)), { tag: 97n, timeout })), // never received
-    abandoned(there.sendMessage(new Uint8Array(new ArrayBuffer(big)), { timeout })),
+    ...(givesUp ? [there.send(memory(), { tag: 97n, timeout }), there.sendMessage(memory(), { timeout })] : [])
+      .map(abandoned), // never received
     abandoned((async () => {
       for await (const message of other.messages({ timeout })) message.length; // taken, and not received
     })()),
@@ -157,8 +160,10 @@ function openUcx(): Ucx {
 const [what = ""] = process.argv.slice(2);
 const ucx = openUcx();
 const context = what === "contexts" ? null : ucx;
+/** Whether large sends are given up: newer versions of UCX forget their memory, and the context has to stay. */
+const givesUp = context !== null || isBefore(ucx.version, 14);
 /** Rounds that close all before the first measurement: an allocator that has grown does not shrink at once. */
-const roundsClosed = what === "contexts" ? 2 : 5;
+const roundsClosed = isBefore(ucx.version, 14) ? what === "contexts" ? 2 : 5 : 10; // newer ones grow for longer
 /** Rounds that drop all: 120 workers, or 24 contexts with 48. */
 const roundsDropped = what === "contexts" ? 2 : 5;
 for (let i = 0; i < roundsClosed; i++) {

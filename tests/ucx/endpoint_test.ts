@@ -13,6 +13,7 @@ import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
 import { openScripted, type Scripted } from "./scripted_endpoint.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
+import { check, fc } from "../support/property.ts";
 import { unwritten } from "./unwritten.ts";
 
 const reset = -25; // UCS_ERR_CONNECTION_RESET
@@ -296,6 +297,36 @@ test("UCX's part of a worker that could not be made is destroyed with its contex
   owner.close();
   owner.close();
   assertEquals(log, ["ucp_worker_destroy", "ucp_cleanup"]);
+});
+
+// Debian's UCX 1.18.1 and Ubuntu's 1.16.0 ended the process: a send that is given up leaves its memory registered.
+test("a context stays when a send was given up with a UCX that forgets registrations, and only then", async () => {
+  const ends = ["completed", "given up", "closed"] as const;
+  await check(fc.asyncProperty(fc.integer({ min: 13, max: 23 }), fc.constantFrom(...ends), async (minor, end) => {
+    const ucp = new ScriptedUcp();
+    const owner = new ContextResources(ucp.functions, 1n, "");
+    const version = `1.${minor}.0`;
+    const fixed = { context: 1n, cuda: null, hasRemoteMemory: true, requestBytes: 8, family: 4, root: {} } as const;
+    const worker = new UcxWorker({ ucp: ucp.functions, version, owner, ...fixed });
+    const endpoint = await worker.connect(withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()));
+    const limit = new AbortController();
+    const sent = endpoint.send(new Uint8Array(8), { signal: limit.signal }).catch(() => {}); // request 1
+    if (end === "given up") limit.abort();
+    if (end === "completed") ucp.finish(1);
+    if (end !== "closed") await sent;
+    if (end !== "completed") {
+      ucp.onProgress = () => { // UCX returns the send; what it has left registered does not show
+        ucp.onProgress = null;
+        ucp.finish(1, cancelled);
+      };
+    }
+    ucp.answers.push(...Array.from({ length: 9 }, () => 0n));
+    owner.close();
+    await sent;
+    const isLeft = end !== "completed" && minor >= 14;
+    assertEquals(ucp.log.includes("ucp_cleanup"), !isLeft);
+    assert(ucp.log.includes("ucp_worker_destroy"));
+  }));
 });
 
 test("callbacks that UCX calls are closed once, and only after the worker", () => {

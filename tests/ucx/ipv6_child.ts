@@ -1,5 +1,5 @@
 /**
- * Connections over IPv6, by a UCX that makes them. The first argument selects one: `native`, `secret`, or `refused`, an
+ * Connections over IPv6, by a UCX that makes them, as UCX_TCP_AF_PRIO or the config says. The first argument selects one: `native`, `secret`, or `refused`, an
  * IPv4 address where UCX uses IPv6. Prints the version of UCX when all is as it should be.
  */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
@@ -8,7 +8,8 @@ import { Ucx } from "../../src/ucx/ucx.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
 const [which] = process.argv.slice(2);
-const ucx = Ucx.open({ config: { TLS: "tcp", TCP_AF_PRIO: "inet6" } });
+const isInherited = process.env["UCX_TCP_AF_PRIO"] !== undefined;
+const ucx = Ucx.open({ config: { TLS: "tcp", ...(isInherited ? {} : { TCP_AF_PRIO: "inet6" }) } });
 
 async function talk(secret: { readonly secret?: string }): Promise<void> {
   await using server = ucx.createWorker();

@@ -3,17 +3,12 @@ import { assert } from "@std/assert";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { Ucx } from "../../src/ucx/ucx.ts";
+import { isBefore } from "../../src/ucx/version.ts";
 import { patiently, runScriptForJson } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { ucxOfWheel, wheelAdvice } from "../support/wheel_ucx.ts";
 
 const script = new URL("./ipv6_child.ts", import.meta.url);
-
-/** Whether a version of UCX makes such connections. */
-function isNewEnough(version: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  return major > 1 || minor >= 14;
-}
 
 function versionHere(): string {
   using ucx = Ucx.open();
@@ -21,11 +16,11 @@ function versionHere(): string {
 }
 
 const here = versionHere();
-const library = isNewEnough(here) ? undefined : ucxOfWheel() ?? undefined;
+const library = !isBefore(here, 14) ? undefined : ucxOfWheel() ?? undefined;
 const addresses = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
 const reason = !addresses.some(({ address }) => address === "::1")
   ? "no IPv6 here: it is turned off in the system"
-  : isNewEnough(here) || library !== undefined
+  : !isBefore(here, 14) || library !== undefined
   ? null
   : `UCX ${here} is older than 1.14: ${wheelAdvice}`;
 
@@ -39,7 +34,10 @@ for (
   const [title, options] = needs(reason, name);
   test(title, { ...options, ...patiently }, async () => {
     const env = library === undefined ? {} : { CAUSEWAY_LIBUCP: library };
-    const version = await runScriptForJson(script, { args: [which], env });
-    assert(typeof version === "string" && isNewEnough(version), `${version}`);
+    const inherited = { UCX_TCP_AF_PRIO: "inet6" };
+    for (const family of library === undefined && isBefore(here, 17) ? [inherited] : [{}, inherited]) {
+      const version = await runScriptForJson(script, { args: [which], env: { ...env, ...family } });
+      assert(typeof version === "string" && !isBefore(version, 14), `${version}`);
+    }
   });
 }

@@ -85,8 +85,8 @@ export function checkFamily(address: string, family: 4 | 6): void {
   if (nodeBuiltin("node:net").isIP(address) === family) return;
   throw new TypeError(
     family === 4
-      ? `Cannot use the IPv6 address ${address}: UCX connects by IPv4 here. With UCX 1.14 or newer, open it with ` +
-        '{ config: { TCP_AF_PRIO: "inet6" } }.'
+      ? `Cannot use the IPv6 address ${address}: UCX connects by IPv4 here. With UCX 1.17 or newer, open it with ` +
+        '{ config: { TCP_AF_PRIO: "inet6" } }, with 1.14 to 1.16 set UCX_TCP_AF_PRIO=inet6.'
       : `Cannot use the IPv4 address ${address}: UCX connects by IPv6 here, as TCP_AF_PRIO says. ` +
         "Use an IPv6 address, or a context without that setting.",
   );
