@@ -103,9 +103,11 @@ export interface PythonValueOptions {
 
 const valueOptionNames: OptionNames<PythonValueOptions> = { objects: true };
 
-/** Views a Python array. For `StridedMemoryView.from`. */
-function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
+// law python/viewOf: python/order
+/** Views a Python array. For `StridedMemoryView.from`. By default it is used where `Python.open` says. */
+function viewOf(handle: Handle, given: ImportOptions): StridedMemoryView {
   const { python } = handle;
+  const options = given.stream === undefined && given.device === undefined ? { ...given, ...handle.options } : given;
   return python.locked(() => {
     const { object } = handle;
     const hasArrow = () =>

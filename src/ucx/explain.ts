@@ -31,7 +31,7 @@ export function explain(what: Sendable, way: Way): string {
   if (what instanceof StridedMemoryView || what instanceof MemoryBuffer || isJavaScripts(what)) {
     return explainOwn(what, way);
   }
-  using view = StridedMemoryView.from(what, { stream: null }); // another library's array, whose memory is not used here
+  using view = StridedMemoryView.from(what); // as send does
   return explainOwn(view, way);
 }
 

@@ -17,7 +17,8 @@ import type { TakenMemory as Memory } from "./taken_memory.ts";
 
 /**
  * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any
- * object that `StridedMemoryView.from` views as host memory, such as Python's arrays and bytes.
+ * object that `StridedMemoryView.from` views without options, such as Python's arrays and bytes; those on a GPU if
+ * Python was opened with a stream.
  *
  * UCX uses it until the operation has completed, and the program may drop it meanwhile; closing a buffer frees it only
  * then. Only an ArrayBuffer is restricted: it must not be transferred (`transfer()`, `postMessage`, `structuredClone`).

@@ -519,6 +519,13 @@ export const pythonMutations: readonly Mutation[] = [
       "Elements with gaps between them are passed to Arrow as contiguous.",
     ],
   ]),
+  ...law("python/viewOf", [
+    [
+      "{ ...given, ...handle.options } : given",
+      "given : given",
+      "An array on a GPU that stays an object cannot be sent.",
+    ],
+  ]),
   ...law("python/importTensor", [
     ["    callDeleter(managedTensorVersioned, true);\n", "", "A tensor that cannot be imported is never freed."],
   ]),

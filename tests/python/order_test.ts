@@ -5,7 +5,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
-import { Python, PythonError, StridedMemoryView } from "../../mod.ts";
+import { Cuda, type PyObject, Python, PythonError, StridedMemoryView } from "../../mod.ts";
 import { reportOrders } from "../../src/python/export_array.ts";
 import { wrap } from "../../src/python/object.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
@@ -125,3 +125,25 @@ function bind(interpreter: ReturnType<typeof openInterpreter>) {
     share: (object: bigint) => interpreter.retain(object),
   };
 }
+
+test(...needs(missing, "an array that stays an object is viewed on the stream that Python was opened with"), () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using memory = device.memory.allocate(16, { stream });
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable, stream });
+  python.run(`
+class Described:
+    def __init__(self, address): self.address = address
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": (4,), "typestr": "<f4", "data": (self.address, False), "version": 3}
+`);
+  using make: PyObject = python.evaluate("Described");
+  using described = make.$call(memory.ptr);
+  using view = StridedMemoryView.from(described);
+  assertEquals([view.ptr, view.stream], [memory.ptr, stream]);
+  using other = device.createStream();
+  using elsewhere = StridedMemoryView.from(described, { stream: other });
+  assertEquals(elsewhere.stream, other);
+});

@@ -12,6 +12,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import type { PyObject } from "../../src/python/object.ts";
+import { Cuda } from "../../src/cuda/cuda.ts";
 import { Python } from "../../src/python/python.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
@@ -209,9 +210,14 @@ function checkOwner(main: PyObject, wanted: Wanted): void {
   assert(main["grows"](owner) !== false, "its owner is retained for ever");
 }
 
-function open(): PyObject {
+/** Arrays on a GPU are used on a stream of this one. */
+let cuda: Cuda | null = null;
+
+function open(where: Wanted["where"]): PyObject {
   const found = findPython();
-  const python = Python.open(typeof found === "string" ? {} : { home: found.executable });
+  const stream = where === "cuda" ? (cuda ??= Cuda.open()).device(0).createStream() : undefined;
+  const home = typeof found === "string" ? {} : { home: found.executable };
+  const python = Python.open({ ...home, ...(stream === undefined ? {} : { stream }) });
   python.run(prelude);
   return python.import("__main__");
 }
@@ -225,7 +231,7 @@ function testEach(wanted: readonly Wanted[]): void {
     const name = `${
       library ?? "Python"
     }'s ${expression}${place} is viewed as Python reports it, sent and received into`;
-    test(...needs(missing, name), () => tryOne(open(), one));
+    test(...needs(missing, name), () => tryOne(open(where), one));
   }
 }
 
