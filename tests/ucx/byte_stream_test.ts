@@ -368,14 +368,15 @@ test("pipes, responses, compression and signals work on them", async () => {
     const reader = there.readable.getReader();
     assertEquals((await reader.read()).done, false);
     abort(new Error("that will do"));
-    await piping;
-    await assertRejects(
+    const reading = assertRejects(
       async () => {
         while (!(await reader.read()).done);
       },
       UcxError,
       "aborted",
     );
+    // Not before anyone reads: `pipeTo` waits for writes that have begun, which wait for the window.
+    await Promise.all([piping, reading]);
   });
   await once(async ({ here, there }) => {
     const [one, other] = there.readable.tee();
