@@ -17,9 +17,14 @@ import { isBefore } from "./version.ts";
  * @param settings by name, with or without the prefix `UCX_`
  * @throws {UcxError} if this UCX does not know a setting, or rejects its value
  */
-export function applyConfig(ucp: UcpFunctions, config: bigint, settings: Readonly<Record<string, string>>): void {
+export function applyConfig(
+  ucp: UcpFunctions,
+  version: string,
+  config: bigint,
+  settings: Readonly<Record<string, string>>,
+): void {
   const { ucp_config_modify } = ucp.opening;
-  for (const [name, value] of Object.entries(defaults(settings))) {
+  for (const [name, value] of Object.entries(defaults(version, settings))) {
     // A UCX that does not know the setting does not need it either.
     ucp_config_modify(config, cString(name), cString(value));
   }
@@ -40,6 +45,7 @@ export function applyConfig(ucp: UcpFunctions, config: bigint, settings: Readonl
 /** Names in UCX_TLS that enable shared memory. */
 const sharedMemory: ReadonlySet<string> = new Set(["all", "sm", "shm", "mm", "posix", "sysv", "xpmem"]);
 
+// law ucx/defaults: ucx/config
 /**
  * Causeway's defaults, unless the environment or the caller overrides them.
  *
@@ -50,13 +56,18 @@ const sharedMemory: ReadonlySet<string> = new Set(["all", "sm", "shm", "mm", "po
  * MM_ERROR_HANDLING: endpoints that detect a dead peer are denied shared memory by default, so that two processes on
  * one host would talk over TCP, 8 to 11 times slower (measured with UCX 1.13.1). Where shared memory is disabled UCX
  * would warn that the setting is unused.
+ *
+ * PROTO_ENABLE: 1.16 was the first version to use its new protocols by default. When a peer dies in the middle of
+ * messages they end this process, too, in a build with assertions such as Ubuntu 24.04's (`memh == NULL`).
  */
-function defaults(settings: Readonly<Record<string, string>>): Record<string, string> {
+function defaults(version: string, settings: Readonly<Record<string, string>>): Record<string, string> {
   const transports = chosen(settings, "TLS") ?? "all";
+  const hasFirstProtocols = !isBefore(version, 16) && isBefore(version, 17);
   const isSharing = transports.startsWith("^") || transports.split(",").some((name) => sharedMemory.has(name));
   return {
     ...(chosen(settings, "KEEPALIVE_INTERVAL") === undefined ? { KEEPALIVE_INTERVAL: "1s" } : {}),
     ...(isSharing && chosen(settings, "MM_ERROR_HANDLING") === undefined ? { MM_ERROR_HANDLING: "y" } : {}),
+    ...(hasFirstProtocols && chosen(settings, "PROTO_ENABLE") === undefined ? { PROTO_ENABLE: "n" } : {}),
   };
 }
 

@@ -193,7 +193,7 @@ function createContext(
   const config = arena.out("ptr");
   checkStatus("ucp_config_read", opening.ucp_config_read(0n, 0n, config.$address));
   try {
-    applyConfig(ucp, config.value, settings);
+    applyConfig(ucp, version, config.value, settings);
     const params = arena.struct(ucp_params_t);
     writeFields(params, UCP_PARAMS_FIELD, { features });
     const context = arena.out("ptr");

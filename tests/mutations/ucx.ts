@@ -1117,6 +1117,9 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.operations.hasGivenUp && ", "", "No context of newer versions is ever freed."],
     [" && !isBefore(this.#version, 14)", "", "A context of a version that forgets nothing is never freed."],
   ]),
+  ...law("ucx/defaults", [
+    ["    ...(hasFirstProtocols &&", "    ...(false &&", "The death of a peer ends this process, too, with UCX 1.16."],
+  ]),
   ...law("ucx/familyOfTcp", [
     [" && !isBefore(version, 14)", "", "IPv6 is expected of a version that does not have it."],
   ]),

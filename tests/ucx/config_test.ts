@@ -3,11 +3,12 @@ import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/asser
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
-import { familyOfTcp } from "../../src/ucx/config.ts";
+import { applyConfig, checkTransportSettings, familyOfTcp } from "../../src/ucx/config.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { isBefore } from "../../src/ucx/version.ts";
 import { check, fc } from "../support/property.ts";
+import { ScriptedUcp } from "./scripted_ucp.ts";
 
 /** Transport settings that every UCX has, with valid values. */
 const known = {
@@ -49,7 +50,7 @@ test("a misspelled name of a transport's setting is an error, and so is the corr
 
 test("settings of unavailable transports, and those that several have in common, are not refused as misspelled", () => {
   using ucx = Ucx.open();
-  const isNew = Number(ucx.version.split(".")[1]) >= 20;
+  const isNew = !isBefore(ucx.version, 18);
   for (
     const name of ["GDR_COPY_BW", "ROCM_COPY_BW", "MM_FIFO_SIZE", "IB_GID_INDEX", "RC_TX_QUEUE_LEN"]
   ) {
@@ -80,11 +81,39 @@ test("IPv6 is used if TCP_AF_PRIO says so and UCX has it, which 1.13 does not", 
 
 test("a transport's own settings have an effect, or are refused", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
-  const open = () => Ucx.open({ config: { TLS: "tcp", TCP_PORT_RANGE: "20451-20460" } });
+  const range = { TCP_PORT_RANGE: "20451-20460" };
+  const open = () => Ucx.open({ config: { TLS: "tcp", ...range } });
+  checkTransportSettings("1.17.0", range);
+  assertThrows(() => checkTransportSettings("1.16.0", range), TypeError, "with UCX 1.16.0");
   if (isBefore(ucx.version, 17)) return void assertThrows(open, TypeError, "UCX_TCP_PORT_RANGE=20451-20460");
   using limited = open();
   await using worker = limited.createWorker();
   assert(worker.address.length > 0);
   const ports = readFileSync("/proc/self/net/tcp", "utf8").matchAll(/^ *\d+: \w+:(\w{4}) 00000000:0000 0A/gm);
   assert(Array.from(ports, ([, hex]) => parseInt(hex ?? "", 16)).some((port) => port >= 20451 && port <= 20460));
+});
+
+// Ubuntu 24.04's 1.16.0 ended the process when a peer died in the middle of messages.
+test("the protocols that were new in UCX 1.16 are off there, unless the environment has a say", async () => {
+  const minor = fc.integer({ min: 13, max: 23 });
+  await check(fc.property(minor, fc.constantFrom(undefined, "y", "n"), (minor, inherited) => {
+    const { functions } = new ScriptedUcp();
+    const set = new Map<string, string>();
+    const text = (bytes: unknown) => {
+      assertInstanceOf(bytes, Uint8Array);
+      return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
+    };
+    const modify = (_: bigint, name: unknown, value: unknown) => {
+      set.set(text(name), text(value));
+      return 0;
+    };
+    const ucp = { ...functions, opening: { ...functions.opening, ucp_config_modify: modify } };
+    if (inherited !== undefined) process.env["UCX_PROTO_ENABLE"] = inherited;
+    try {
+      applyConfig(ucp, `1.${minor}.0`, 1n, {});
+    } finally {
+      delete process.env["UCX_PROTO_ENABLE"];
+    }
+    assertEquals(set.get("PROTO_ENABLE"), minor === 16 && inherited === undefined ? "n" : undefined);
+  }));
 });
