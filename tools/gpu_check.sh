@@ -32,7 +32,7 @@ if python3 -c "import numpy as np; np.save('$large', np.random.default_rng(7).no
   section "demo, 164 MB" "${run[@]}" src/cli/main.ts demo "$large"
   rm -f "$large"
 fi
-section "tests/gpu" "${tests[@]}" tests/gpu
+section "tests/gpu, and arrays of Python over UCX" "${tests[@]}" tests/gpu tests/ucx/python_arrays_test.ts
 sed -i "s/\x1b\[[0-9;]*m//g; s#file://$PWD/##g; s#$PWD/##g" "$report"
 cat "$report"
 exit $status
