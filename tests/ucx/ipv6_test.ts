@@ -34,10 +34,9 @@ for (
   const [title, options] = needs(reason, name);
   test(title, { ...options, ...patiently }, async () => {
     const env = library === undefined ? {} : { CAUSEWAY_LIBUCP: library };
-    const inherited = { UCX_TCP_AF_PRIO: "inet6" };
-    for (const family of library === undefined && isBefore(here, 17) ? [inherited] : [{}, inherited]) {
-      const version = await runScriptForJson(script, { args: [which], env: { ...env, ...family } });
-      assert(typeof version === "string" && !isBefore(version, 14), `${version}`);
-    }
+    // Before 1.17, UCX takes the setting from the environment alone.
+    const family = library === undefined && isBefore(here, 17) ? { UCX_TCP_AF_PRIO: "inet6" } : {};
+    const version = await runScriptForJson(script, { args: [which], env: { ...env, ...family } });
+    assert(typeof version === "string" && !isBefore(version, 14), `${version}`);
   });
 }
