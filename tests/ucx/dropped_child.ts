@@ -163,7 +163,7 @@ const context = what === "contexts" ? null : ucx;
 /** Whether large sends are given up: newer versions of UCX forget their memory, and the context has to stay. */
 const givesUp = context !== null || isBefore(ucx.version, 14);
 /** Rounds that close all before the first measurement: an allocator that has grown does not shrink at once. */
-const roundsClosed = isBefore(ucx.version, 14) ? what === "contexts" ? 2 : 5 : 10; // newer ones grow for longer
+const roundsClosed = isBefore(ucx.version, 14) ? what === "contexts" ? 2 : 3 : 10; // newer ones grow for longer
 /** Rounds that drop all: 120 workers, or 24 contexts with 48. */
 const roundsDropped = what === "contexts" ? 2 : 5;
 for (let i = 0; i < roundsClosed; i++) {

@@ -322,6 +322,7 @@ test("without remote memory no peer reads or writes it, whatever key it forges, 
   assertThrows(() => owner.register(theirs), TypeError, "remoteMemory: false");
   assertThrows(() => back.remote(region.key), TypeError, "remoteMemory: false");
   user.abort(); // UCX waits for an answer to the get
+  owner.abort(); // and for the peer that is gone
 });
 
 test("a fence orders later operations after earlier ones, also after one that waits for a stream", async () => {
