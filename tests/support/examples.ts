@@ -66,7 +66,9 @@ function written({ code }: Example, permissions: readonly `--allow-${string}`[])
   mkdirSync(base, { recursive: true });
   const folder = mkdtempSync(join(base, "causeway-example-"));
   const file = join(folder, "example.ts");
-  const text = code.replace(/from "(?:@causeway\/)?causeway(?:\/(\w+))?"/g, (_, name) => `from "${entry(name)}"`);
+  // A folder of its own for what it writes: the other runtime may be running the same example.
+  const text = code.replace(/from "(?:@causeway\/)?causeway(?:\/(\w+))?"/g, (_, name) => `from "${entry(name)}"`)
+    .replaceAll('"/tmp/', `"${folder}/`);
   writeFileSync(file, text);
   return { folder, args: [...run, ...run.length === 0 ? [] : permissions, file] };
 }
