@@ -47,7 +47,8 @@ export function readLocation(
   if (kind === undefined) {
     throw walk.refusal(`is on a device of type ${type}: expected the CPU (1) or CUDA (2, 3 or 13)`);
   }
-  // The reserved bytes must be zero, but PyArrow 26 leaves them uninitialized, so they are not checked: no meaning is defined for them yet.
+  // The reserved bytes must be zero, but PyArrow 26 leaves them uninitialized. They are not checked: no meaning is
+  // defined for them yet.
 
   // The specification gives no meaning to an event of the CPU.
   if (kind === "host") return { type, kind, device: null, stream: null, event: 0n };

@@ -20,8 +20,8 @@
  * A new kind of request is a class like `RawStream` (`raw_stream.ts`): over `endpoint_operations.ts` it takes an
  * operation and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and passes the result to
  * `Progress.begun` (`begunForeign` if UCX allocates the request). `UcxEndpoint` (`endpoint.ts`) gets a method or
- * getter that leads to it, `bindings/ucp.ts` the function, and `features` or `remoteFeatures` in `ucx.ts` the feature that it
- * needs. `TagSender` is the same, tuned: it passes no closure, and JavaScript's memory without taking its address.
+ * getter that leads to it, `bindings/ucp.ts` the function, and `features` or `remoteFeatures` in `ucx.ts` the feature
+ * that it needs. `TagSender` is the same, tuned: it passes no closure, and JavaScript's memory without taking its address.
  *
  * @module
  */

@@ -3,8 +3,8 @@
  *
  * An operation is a record that a completion callback fills in (`native/`), the parameters of the UCX call, and room
  * for UCX's own request. On completion the callback puts the operation's number into a ring, which JavaScript drains:
- * the cost of a completion does not depend on how many operations are pending. To add a kind of
- * request, write a class like `RawStream` (`raw_stream.ts`): the steps are in `mod.ts`.
+ * the cost of a completion does not depend on how many operations are pending. To add a kind of request, write
+ * a class like `RawStream` (`raw_stream.ts`): the steps are in `mod.ts`.
  *
  * @module
  */

@@ -46,8 +46,8 @@ const spinAtFirst = 0.02;
 const spinAtMost = 0.5;
 /**
  * How long to poll at every turn of the event loop before sleeping, in milliseconds: when woken soon after falling
- * asleep, and while one message after the other is awaited. A later wakeup may only be UCX's keep-alive
- * check: then not at all.
+ * asleep, and while one message after the other is awaited. A later wakeup may only be UCX's keep-alive check:
+ * then not at all.
  */
 const patienceAtFirst = 0.1;
 const patienceAtMost = 2;
@@ -83,8 +83,8 @@ const awaited = new Set<Progress>();
 let awaitedNext: Operation | null = null;
 
 /**
- * Lets {@linkcode awaitedNext} settle a promise. One function for all: `Promise.withResolvers` takes 35 ns longer, and an
- * awaited message about 600 ns in all.
+ * Lets {@linkcode awaitedNext} settle a promise. One function for all: `Promise.withResolvers` takes 35 ns longer, of
+ * about 600 for an awaited message.
  */
 function takeSettlers(resolve: (result: unknown) => void, reject: (reason: unknown) => void): void {
   if (awaitedNext === null) return;

@@ -29,9 +29,9 @@ export function memoryCalls(checker: CheckerState, inner: DriverGroups["memory"]
 }
 
 /**
- * Frees memory immediately. CUDA documents that pool memory must no longer be in use. Drivers mostly free other memory only
- * when its uses have completed, though that is not documented: relying on it is not reported, and it does not count as
- * a wait.
+ * Frees memory immediately. CUDA documents that pool memory must no longer be in use. Drivers mostly free other memory
+ * only when its uses have completed, though that is not documented: relying on it is not reported, and it does not
+ * count as a wait.
  */
 function freeNow(checker: CheckerState, address: bigint, call: string, perform: () => number): number {
   const allocation = checker.allocationToFree(null, address, call);
