@@ -25,13 +25,13 @@ const resources: Readonly<Record<string, number>> = {
   "Arrow array": 10_000,
   "pair by DLPack": 100_000,
   "pair by CUDA array interface": 100_000,
-  "pair by Arrow": 30_000,
-  "refused Arrow import": 20_000,
-  "refused DLPack export": 30_000,
+  "pair by Arrow": 15_000,
+  "refused Arrow import": 10_000,
+  "refused DLPack export": 15_000,
   "callback": 50_000,
-  "library": 30_000,
-  "text of an endpoint": 30_000,
-  "UCX message": 30_000,
+  "library": 15_000,
+  "text of an endpoint": 15_000,
+  "UCX message": 15_000,
   "UCX endpoint": 10_000,
   "UCX worker": 10_000,
   "UCX context": 2_500,
@@ -40,11 +40,11 @@ const resources: Readonly<Record<string, number>> = {
 
 /** The same, for resources that need Python with NumPy. */
 const pythonResources: Readonly<Record<string, number>> = {
-  "value through Python": 25_000,
-  "array through Python": 50_000,
-  "capsule that Python does not use": 30_000,
-  "Arrow array in Python": 20_000,
-  "exception of Python": 25_000,
+  "value through Python": 15_000,
+  "array through Python": 25_000,
+  "capsule that Python does not use": 15_000,
+  "Arrow array in Python": 10_000,
+  "exception of Python": 15_000,
 };
 
 const found = findPython("numpy");

@@ -1,5 +1,5 @@
 /**
- * Breaks one protective line at a time, as tests/mutations.ts lists them, and runs the tests that must notice, on three
+ * Breaks one protective line at a time, as tests/mutations.ts lists them, and runs the tests that must notice, on six
  * times as many generated cases as usual. The working tree is not touched: each worker has a copy.
  *
  * Usage: mutate.ts [--jobs n] [pattern ...]      pattern: only mutations whose label, file, text or reason contains it
@@ -52,7 +52,7 @@ function passesOne(copy: string, test: string): Promise<Run> {
   const args = isBun
     ? ["test", "--bail", "--timeout", "600000"]
     : ["test", "-A", "--no-check", "--quiet", "--fail-fast"];
-  const env = { CAUSEWAY_RUNS: "3", ...process.env, CAUSEWAY_CACHE: "off", NO_COLOR: "1" };
+  const env = { CAUSEWAY_RUNS: "6", ...process.env, CAUSEWAY_CACHE: "off", NO_COLOR: "1" };
   const child = spawn(process.execPath, [...args, `./${test}`], { cwd: copy, env, timeout });
   let log = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => log += text);

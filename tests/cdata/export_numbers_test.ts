@@ -158,7 +158,7 @@ test("the fast export of a view writes what the general one writes, and is relea
       cuda.close();
       assertEquals([live?.live.events, live?.live.contexts], [0, 0]);
     }),
-    60,
+    30,
   );
 });
 

@@ -342,7 +342,7 @@ check(
     assertEquals([release.calls.get(array), release.calls.get(schema)], [1, 1]);
     tally["nothing"] = (tally["nothing"] ?? 0) + 1;
   }),
-  8000,
+  4000,
 );
 
 /** Nested lists. */

@@ -51,7 +51,7 @@ test("the first unordered access is reported at its call, with bytes that both t
       const bytes = name(verdict, session);
       assert(bytes.includes(`${seen.address} ${seen.bytes}`), `${seen.address} ${seen.bytes} is none of ${bytes}`);
     }),
-    1500,
+    800,
   );
   console.log(`${counts.right} programs without a race, ${counts.wrong} with one`);
   assert(counts.right > scaled(200) && counts.wrong > scaled(200), "too few of one kind to tell");
@@ -89,7 +89,7 @@ test("a program with the order that it needs is not reported; without a needed p
         }
       },
     ),
-    200,
+    100,
   );
   console.log(`${counts.needed} waits left out that were needed, ${counts.spare} that were not`);
   assert(counts.needed > scaled(100), "too few to tell");

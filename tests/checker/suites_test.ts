@@ -63,7 +63,7 @@ for (const schedule of ["latest", "random", "round-robin"] as const) {
         drainFrees(); // while there is still a driver
         SimulatedDriver.of(cuda.driver)?.close();
       }),
-      150,
+      80,
     );
   });
 }

@@ -80,7 +80,7 @@ test("the first report is thrown, though closing the remaining objects finds mor
       assertEquals(essence(thrown?.report), essence(found[0]));
       if (thrown !== undefined) assert(said[0]?.includes(thrown.message));
     }),
-    300,
+    150,
   );
   assert(further > 0, "no program had more than one report: this shows nothing");
 });

@@ -69,7 +69,7 @@ test("boxes cover every element once, at most the given number each; where eleme
         assertEquals(plan[side], { start: Math.min(...all), end: Math.max(...all) + size[side] });
       }
     }),
-    2000,
+    1000,
   );
 });
 

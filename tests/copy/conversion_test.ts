@@ -87,7 +87,7 @@ test("the host converts every element of every type by its value, and touches no
         convertHost({ bytes: before, ...one.source }, { bytes: now, ...one.destination }, { from, to });
         assertEquals(problems(one, before, old, now), []);
       }),
-      30,
+      15,
     );
   }
 });
@@ -131,7 +131,7 @@ test("kernels convert every element as the host does, wherever the two arrays ar
       assertEquals(problems(one, before, old, read(destination)), [], dst.explainCopyFrom(src, { convert: true }));
       assertEquals(read(source), before);
     }),
-    200,
+    100,
   );
 });
 
@@ -161,7 +161,7 @@ test("kernels and the host convert every value of every type alike", () => {
         device.synchronize();
         assertEquals(problems(one, before, old, read(destination)), []);
       }),
-      2,
+      1,
     );
   }
 });

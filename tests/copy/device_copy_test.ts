@@ -13,7 +13,7 @@ test("a copy between any two layouts, anywhere, moves each element to its place 
       using cuda = Cuda.simulate({ seed: copy.seed });
       assertCopied(cuda, copy);
     }),
-    60,
+    30,
   );
 });
 
@@ -24,7 +24,7 @@ test("narrow elements are turned over, four bytes at a time where addresses and 
       const side = isWide(copy) ? 128 / copy.itemsize : 64;
       assertStringIncludes(assertCopied(cuda, copy), `in tiles of ${side} x ${side} through shared memory`);
     }),
-    20,
+    10,
   );
 });
 
@@ -40,6 +40,6 @@ test("a copy within one memory gives the elements from before it, however the tw
       device.synchronize();
       assertEquals(read(buffer), copiedByHand(source, before, destination, before));
     }),
-    35,
+    18,
   );
 });

@@ -88,7 +88,7 @@ test("whatever the stream, the elements arrive at their places, and nothing else
       assertEquals(cuda.reports, []);
       for (const { buffer } of [source, target]) buffer.close();
     }),
-    100,
+    50,
   );
 });
 

@@ -112,7 +112,7 @@ test("copies between views with homes of their own do what the same steps do one
         assertEquals(reports, []);
       },
     ),
-    100,
+    50,
   );
 });
 

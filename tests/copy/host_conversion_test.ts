@@ -102,7 +102,7 @@ test("elements are converted box by box, and no other byte is touched, up to a p
         assertEquals(from.bytes, before);
       }
     }),
-    400,
+    200,
   );
 });
 

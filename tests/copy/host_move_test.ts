@@ -51,10 +51,10 @@ const noCode = canMoveNatively() ? null : "the system refuses executable memory"
 
 /** How moves run: by which code, on how many threads, and whether runs bypass the caches. */
 const ways = [
-  { name: "machine code", natively: true, threads: 1, isFar: false, runs: 1500 },
-  { name: "machine code on threads", natively: true, threads: 3, isFar: false, runs: 300 },
-  { name: "machine code past the caches", natively: true, threads: 1, isFar: true, runs: 500 },
-  { name: "loops", natively: false, threads: 1, isFar: false, runs: 1500 },
+  { name: "machine code", natively: true, threads: 1, isFar: false, runs: 800 },
+  { name: "machine code on threads", natively: true, threads: 3, isFar: false, runs: 150 },
+  { name: "machine code past the caches", natively: true, threads: 1, isFar: true, runs: 250 },
+  { name: "loops", natively: false, threads: 1, isFar: false, runs: 800 },
 ];
 
 for (const { name, natively, threads, isFar, runs } of ways) {

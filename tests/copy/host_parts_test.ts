@@ -52,7 +52,7 @@ test("the parts of moves are all of their bytes, each once", () => {
         for (const { bytes, axes } of shares.flat()) assert(bytes > 0 && axes.every(({ extent }) => extent > 0));
       },
     ),
-    100,
+    50,
   );
 });
 

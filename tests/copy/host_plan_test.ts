@@ -118,7 +118,7 @@ test("a plan moves every byte of every element to its place, and where elements 
         assertEquals(sourcesOf(plan), sourcesByHand(axes, itemsize));
       },
     ),
-    3000,
+    1500,
   );
 });
 

@@ -135,7 +135,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
             assertEquals({ returned, preserved }, { returned: true, preserved: true }, message);
           }
         }),
-        3,
+        2,
       );
     },
   );

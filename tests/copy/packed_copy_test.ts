@@ -73,7 +73,7 @@ test("packed elements are copied from anywhere to anywhere, in both homes' order
       cuda.close();
       assertEquals(reports, []);
     }),
-    200,
+    100,
   );
 });
 

@@ -97,7 +97,7 @@ for (const [name, read] of Object.entries(ways)) {
           device.synchronize();
         },
       ),
-      200,
+      100,
     );
   });
 }

@@ -123,7 +123,7 @@ test("a copy between two devices moves each element to its place, with access to
       cuda.close();
       assertEquals(reports, []);
     }),
-    120,
+    60,
   );
 });
 

@@ -104,7 +104,7 @@ test(name, { ...options, ...patiently }, async () => {
       assertEquals(back, specs.map((_, i) => [expected[i], expected[i], expected[i]]));
       for (const view of views) view.close();
     }),
-    8,
+    4,
   );
 });
 

@@ -27,7 +27,7 @@ test("whatever is done while another library captures, its capture stays valid, 
         { streams: 0, events: 0, graphs: 0, pools: 0, allocations: 0, contexts: 0 },
       );
     }),
-    500,
+    250,
   );
 });
 

@@ -48,7 +48,7 @@ for (const schedule of schedules) {
           assertNothingLeft(simulated);
         },
       ),
-      250,
+      120,
     );
   });
 }
@@ -77,7 +77,7 @@ test("buffers that are only dropped are freed on their home stream, whatever was
       simulated.runAll();
       assertNothingLeft(simulated);
     }),
-    60,
+    30,
   );
   // Typically about 20 by chance; once 9. What matters is that some are.
   assert(dropped >= 3, `only ${dropped} buffers were dropped`);

@@ -104,7 +104,7 @@ test(
         cuda.close();
         assertEquals(reports, []);
       }),
-      60,
+      30,
     );
   },
 );

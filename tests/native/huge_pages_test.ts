@@ -96,7 +96,7 @@ test("new memory has the requested size, is zero, and keeps bytes written to it"
       bytes.fill(seed & 255 | 1);
       assertEquals([bytes[0], bytes.at(-1)], size === 0 ? [undefined, undefined] : [seed & 255 | 1, seed & 255 | 1]);
     }),
-    20,
+    10,
   );
 });
 

@@ -198,7 +198,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
             );
           });
         }),
-        10,
+        5,
       );
     },
   );

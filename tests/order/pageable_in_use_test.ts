@@ -164,7 +164,7 @@ test("memory that a copy uses is unpinned once, after it, however many copies th
       keeper.close();
       assertEquals(SimulatedDriver.of(cuda.driver)?.live.events, 0);
     }),
-    300,
+    150,
   );
 });
 

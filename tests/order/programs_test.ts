@@ -50,7 +50,7 @@ for (const schedule of schedules) {
             { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0, queued: 0 },
           );
         }),
-        500,
+        250,
       );
     },
   );

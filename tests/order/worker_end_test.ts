@@ -8,6 +8,7 @@ import { patiently, runScriptForJson } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
+import { testOnce } from "../support/once.ts";
 import { runtimes, startIn } from "../support/runtimes.ts";
 
 const script = new URL("./worker_end_child.ts", import.meta.url);
@@ -46,7 +47,7 @@ for (const runtime of runtimes) { // in both: only Bun skips `finally` blocks
     noPython ?? runtime.missing,
     `Python answers when a Worker was ended in a call: ${runtime.name}`,
   );
-  test(title, { skip, ...patiently }, () =>
+  testOnce(title, { skip, ...patiently }, () =>
     forSomeSeed(async (seed) => {
       const workers = 8;
       const { printed } = startIn(runtime, script, ["call", seed, String(workers), executable]); // killed when it hangs

@@ -235,6 +235,6 @@ test("an instruction that is close to a form in docs/ptx.md and not listed there
       const near = [opcode, ...modifiers].join(".");
       if (!listed.has(normal(near))) assert(refusal(near) !== null, `${near} is understood, and not in docs/ptx.md`);
     }),
-    6000,
+    3000,
   );
 });

@@ -144,7 +144,7 @@ function law(name: Name, operation: string, mode: string, suffix = ""): void {
       const results = execute(line, [name, name], cases);
       results.forEach((result, i) => verify(name, operation, mode, cases[i] ?? [], result));
     }),
-    10,
+    5,
   );
 }
 

@@ -25,7 +25,7 @@ function law(line: string, types: Types, oracle: Oracle, cases = anyCases(...wid
       });
       assertEquals(execute(line, types, list), expected, line);
     }),
-    8,
+    4,
   );
 }
 

@@ -397,7 +397,7 @@ test(
         }
         for (const batch of batches) batch.close();
       }),
-      100,
+      50,
     );
     assertEquals(await stillExported(python), 0);
   },

@@ -290,7 +290,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
             assertEquals(fields, after);
           });
         }),
-        6,
+        3,
       );
     },
   );

@@ -115,7 +115,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
           });
         });
       }),
-      6,
+      3,
     );
   });
 }

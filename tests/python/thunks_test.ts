@@ -128,7 +128,7 @@ for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] a
           assertEquals(drop?.[4], 0n);
         });
       }),
-      5,
+      3,
     );
   });
 

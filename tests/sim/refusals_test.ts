@@ -149,7 +149,7 @@ test("memory of another process is accessible until it is closed, and then its a
       owner.raw.ok(owner.driver.memory.cuMemFree_v2(memory));
       for (const one of [owner, user]) one.raw.close();
     }),
-    60,
+    30,
   );
 });
 

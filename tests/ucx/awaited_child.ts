@@ -158,7 +158,7 @@ const { promise: written, resolve: resolveWritten } = Promise.withResolvers<void
 async function collect(): Promise<void> {
   const collectGarbage: unknown = Reflect.get(globalThis, "gc");
   if (typeof collectGarbage !== "function") throw new Error("this script needs gc()");
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < 4; round++) {
     collectGarbage();
     await pause(15); // workers fall asleep meanwhile
   }

@@ -101,7 +101,7 @@ for (const tls of [undefined, "tcp", "sm,tcp"]) {
           await Promise.all([here.close(), there.close()]);
           await close();
         }),
-        6,
+        3,
       );
     });
   }

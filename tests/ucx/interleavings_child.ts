@@ -414,7 +414,7 @@ await check(
       ends = mine;
     }
   }),
-  150,
+  80,
 );
 await pause(0);
 ucx.close();

@@ -141,7 +141,7 @@ async function assertOutcome({ message, memory, room, outcome }: Receive): Promi
   }
 }
 
-await check(fc.asyncProperty(fc.array(operations, { minLength: 1, maxLength: 40, size: "max" }), run), 200);
+await check(fc.asyncProperty(fc.array(operations, { minLength: 1, maxLength: 40, size: "max" }), run), 100);
 assert(messages > 500 && truncated > 5, `${messages} messages, ${truncated} of them truncated`);
 
 // The same pair of workers afterwards: no message is left over that a receive for any tag could match.

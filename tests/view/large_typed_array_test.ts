@@ -50,6 +50,6 @@ test("a large typed array has the elements, and nothing that its memory held bef
       }
       assert(right === array.length, `element ${right} of ${view.shape}`);
     }),
-    8,
+    4,
   );
 });

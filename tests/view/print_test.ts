@@ -76,7 +76,7 @@ test(...patient(needs(missing, "of any bytes, of every type, in every layout")),
       const view = StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, offset }).view({ layout });
       assertEquals(view.toString(), print(view));
     }),
-    400,
+    200,
   );
 });
 
@@ -119,7 +119,7 @@ test(...patient(needs(missing, "of everyday numbers, in arrays and alone")), () 
       assertEquals(view.toString(), print(view));
       for (let i = 0; i < Math.min(count, 3); i++) assertEquals(view.sliced(i).toString(), print(view.sliced(i)));
     }),
-    2000,
+    1000,
   );
 });
 

@@ -66,7 +66,7 @@ test("the streams of a capture are those that the driver names, with several Cud
         assertEquals([live?.graphs, live?.streams, live?.events, live?.allocations], [0, 0, 0, 0]);
       }
     }),
-    1000,
+    500,
   );
 });
 

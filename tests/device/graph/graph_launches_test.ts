@@ -94,7 +94,7 @@ test(
         const { streams: left, events, graphs: graphsLeft, allocations, contexts } = simulated.live;
         assertEquals([left, events, graphsLeft, allocations, contexts], [0, 0, 0, 0, 0]);
       }),
-      300,
+      150,
     );
   },
 );

@@ -45,7 +45,7 @@ test("arrays in encodings near to Arrow's are what they were made of, whole and 
       const { array: message, dtype } = encodeVortexIpc(arrayOf(tree));
       assertEquals(decodeVortexIpc(message, { dtype }).toArrow().toArray() as unknown, tree.values);
     }),
-    1000,
+    500,
   );
   assert(seen.size >= 17, `${[...seen].join(" ")}`);
 });
@@ -61,6 +61,6 @@ test(title, { ...options, ...patiently }, () => {
       using again = ArrowArray.from(theirs);
       assertEquals(again.toArray() as unknown, tree.values);
     }),
-    1000,
+    500,
   );
 });

@@ -74,7 +74,7 @@ test(title, { ...options, ...patiently }, async () => {
       using stream = await file.toArrowStream({ rows: [start ?? 0, end ?? 0] });
       assert(!stream.taken);
     }),
-    100,
+    50,
   );
 });
 
@@ -161,7 +161,7 @@ def write_rows(path, ints, floats, texts, truths, repeats, edition):
         }
       },
     ),
-    40,
+    20,
   );
 });
 

@@ -157,7 +157,7 @@ test("a damaged file is refused with the place, or it has rows that keep all pro
       if (await outcome(bytes, dice.pick(...filters.map((filter) => [filter] as const))[0])) values++;
       else refusals++;
     }),
-    2000,
+    1000,
   );
   assert(values > 100 && refusals > 100, `${values} values, ${refusals} refusals`);
 });

@@ -237,7 +237,7 @@ test("damaged trees are refused by an error that names a node, or decoded: nothi
         refusals++;
       }
     }),
-    2000,
+    1000,
   );
   assert(refusals > 500, `refused only ${refusals}`);
 });
@@ -258,7 +258,7 @@ test(...withWheel("damaged data is decoded as by PyVortex, unless PyVortex refus
         }
       }
     }),
-    2,
+    1,
     { endOnFailure: true },
   );
   assert(same > 50, `compared only ${same}`);
