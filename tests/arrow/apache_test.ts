@@ -155,7 +155,7 @@ test("an array of any type, as a vector of the package and imported again, keeps
         same++;
       }
     }),
-    800,
+    1500,
   );
   assert(same > 50, `only ${same} addresses were compared`);
 });

@@ -342,7 +342,7 @@ check(
     assertEquals([release.calls.get(array), release.calls.get(schema)], [1, 1]);
     tally["nothing"] = (tally["nothing"] ?? 0) + 1;
   }),
-  4000,
+  8000,
 );
 
 /** Nested lists. */

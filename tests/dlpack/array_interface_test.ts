@@ -275,7 +275,7 @@ test("whatever a description says, it is imported as it says or refused, and no 
         assertInstanceOf(error, ExchangeError, `${error}`);
       }
     }),
-    30_000,
+    60_000,
   );
   assert(seen > scaled(1500) && refused > scaled(36_000), `${seen} seen, ${refused} refused`);
   assertEquals(log, [], "no order is needed where no stream is given");

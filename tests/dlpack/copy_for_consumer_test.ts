@@ -170,7 +170,7 @@ test("a consumer gets what it asks for, where it asks for it, or an error before
       assertEquals([simulated?.live.allocations, simulated?.live.streams], [0, 0]);
       cuda.close();
     }),
-    500,
+    1000,
   );
   const { refused, shared, copied, moved } = tally;
   assert(refused > 150 && shared > 60 && copied > 60 && moved > 60, JSON.stringify(tally));

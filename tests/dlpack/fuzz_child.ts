@@ -222,7 +222,7 @@ check(
     tally.taken++;
     if (isPlainlyRight(one)) tally.plain++;
   }),
-  8_000,
+  16_000,
 );
 
 // For a tensor of another major version only the version is read: the fields behind `flags` would lie in the unreadable
