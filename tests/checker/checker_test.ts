@@ -51,7 +51,7 @@ test("the first unordered access is reported at its call, with bytes that both t
       const bytes = name(verdict, session);
       assert(bytes.includes(`${seen.address} ${seen.bytes}`), `${seen.address} ${seen.bytes} is none of ${bytes}`);
     }),
-    800,
+    1500,
   );
   console.log(`${counts.right} programs without a race, ${counts.wrong} with one`);
   assert(counts.right > scaled(200) && counts.wrong > scaled(200), "too few of one kind to tell");

@@ -300,7 +300,7 @@ test("kernels, copies, fills and the host are reported if and only if they are u
         for (const call of [first, second]) assert(call?.stack[0]?.includes("kernels_test.ts"), message);
       }
     }),
-    150,
+    300,
   );
   console.log(
     `${counts.right} programs without a race, ${counts.wrong} with one; ${counts.ofKernels} kernels and kernels`,

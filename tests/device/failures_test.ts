@@ -211,7 +211,7 @@ test("a failing call's error is thrown; nothing is left that the driver did not 
       }
       simulated.close();
     }),
-    800,
+    1000,
   );
   await delay(10);
   process.off("unhandledRejection", listen);

@@ -237,7 +237,7 @@ test("damaged trees are refused by an error that names a node, or decoded: nothi
         refusals++;
       }
     }),
-    1000,
+    2000,
   );
   assert(refusals > 500, `refused only ${refusals}`);
 });
