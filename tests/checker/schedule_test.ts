@@ -133,7 +133,7 @@ test("programs that the latest schedule gets wrong are reported, and no others",
       raw[Symbol.dispose]();
       checker.close();
     }),
-    500,
+    1000,
   );
   const enough = scaled(60);
   assert(

@@ -80,7 +80,7 @@ test("buffers that are only dropped are freed on their home stream, whatever was
     30,
   );
   // Typically about 20 by chance; once 9. What matters is that some are.
-  assert(dropped > 0, `only ${dropped} buffers were dropped`);
+  assert(dropped > 0, "no buffer was dropped");
 });
 
 test("a program for resources that lacks one wait gives wrong bytes by some seed", () => {
