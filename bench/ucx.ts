@@ -173,6 +173,7 @@ const gpuRows: readonly Row[] = [
   onGpu("device", 64 * mib, "awaited", 400, 0.97),
   noticing(onGpu("device", 64 * mib, "awaited", 400, 0.97)),
   onGpu("pool", 8, "awaited", 20_000),
+  onGpu("pool", 8, "bare", 20_000), // what UCX does with it by itself
   onGpu("pool", mib, "awaited", 20_000, 0.8),
   onGpu("pool", 64 * mib, "awaited", 400, 0.8),
   noticing(onGpu("pool", 64 * mib, "awaited", 400, 0.8)),
