@@ -229,7 +229,7 @@ export function format(report: DoctorReport): string {
     "",
     "UCX",
     ...(ucx === null ? ["  none"] : [
-      `  ${ucx.version}, ${ucx.hasCuda ? "with CUDA" : "without CUDA: GPU memory goes through the host"}`,
+      `  ${ucx.version}, ${ucx.hasCuda ? "with CUDA" : "without CUDA: GPU memory is refused"}`,
       `  transports: ${ucx.transports.join(", ")}`,
     ]),
     "",

@@ -53,8 +53,9 @@ const listenerAddressNames: OptionNames<ListenerAddress> = { host: true, port: t
 /** Options of {@linkcode UcxWorker.connect}. */
 export interface ConnectOptions {
   /**
-   * Accepts the address of a worker that is not Causeway's, as UCX wrote it. Damage then goes undetected, and UCX
-   * aborts the process over a damaged address. For addresses only. Default false.
+   * Accepts the address of a worker that is not Causeway's, as UCX wrote it, or of a version of UCX that does not
+   * understand this one. Damage then goes undetected, and UCX aborts the process over a damaged address. For addresses
+   * only. Default false.
    */
   readonly unchecked?: boolean;
   /**
@@ -369,6 +370,7 @@ export class Connections {
     if (this.#unreported.areNone((endpoint) => this.#peers.sees(endpoint))) this.#keepalive.stop();
   }
 
+  // law ucx/Connections.connectToAddress: ucx/connect_failure
   #connectToAddress(
     to: Uint8Array,
     err_mode: number,
@@ -382,6 +384,8 @@ export class Connections {
           "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
       );
     }
+    // By a listener only the side that connects checks, and says why: the other would hang up without a word.
+    if (isOurs && !unchecked && !isPaired) checkVersions(this.#context.version, versionOf(to));
     const process = isOurs ? PeerProcess.find(processOf(to)) : null; // first: the process may end at any time
     using arena = new NativeArena();
     const address = arena.bytes(to.length);

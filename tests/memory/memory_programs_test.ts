@@ -79,7 +79,7 @@ test("buffers that are only dropped are freed on their home stream, whatever was
     }),
     30,
   );
-  // Typically about 20 by chance; once 9. What matters is that some are.
+  // By chance 3 to 14 in five runs. What matters is that some are.
   assert(dropped > 0, "no buffer was dropped");
 });
 

@@ -619,13 +619,22 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/checkVersions", [
     [
-      "  if (!(isOld(here) && isNew(there)) && !(isNew(here) && isOld(there))) return;\n",
+      "  if (!fail(here, there) && !fail(there, here)) return;\n",
       "  if (here || there) return;\n",
       "UCX ends the process because of another version.",
     ],
+    ["[[14, 21], [19, 22]]", "[[14, 21]]", "Messages to a version that does not understand them never arrive."],
+    ["[[14, 21], [19, 22]]", "[[19, 22]]", "UCX 1.13 ends its process over what 1.21 sends."],
   ]),
   ...law("ucx/UcxEndpoint.exceed", [
     ["    void this.#end(UCP_EP_CLOSE_FLAG.FORCE);\n", "", "A peer that sends too much continues to send."],
+  ]),
+  ...law("ucx/Connections.connectToAddress", [
+    [
+      "    if (isOurs && !unchecked && !isPaired) checkVersions(this.#context.version, versionOf(to));\n",
+      "",
+      "UCX 1.13 ends the process when it connects to the address of a worker of 1.22.",
+    ],
   ]),
   ...law("ucx/Connections.connectWithSecret", [
     [

@@ -29,7 +29,7 @@ const withoutInternals: ts.TransformerFactory<ts.SourceFile | ts.Bundle> = (cont
 /**
  * Writes the declarations that the entries need, in the folders of their sources.
  *
- * @throws {Error} if the sources do not parse, or a declaration needs types beyond the language's and the web's
+ * @throws {Error} if a declaration cannot be made, or needs types beyond the language's and the web's
  */
 export function declareTypes(all: readonly Entry[], out: string): void {
   const { options } = ts.parseJsonConfigFileContent(

@@ -81,14 +81,16 @@ export function versions(here: string, there: string | null): string {
 
 // law ucx/checkVersions: ucx/connect_failure
 /**
- * Checks that two versions can connect to each other's workers: versions before 1.14 abort their process with a failed
- * assertion ("invalid wireup message") over what versions from 1.21 on send over TCP.
+ * Checks that two versions can connect to each other's workers. Versions before 1.14 abort their process with a failed
+ * assertion ("invalid wireup message") over what versions from 1.21 on send over TCP, and messages over TCP between
+ * versions before 1.19 and from 1.22 on never arrive.
  *
  * @throws {UcxError} UCS_ERR_UNSUPPORTED
  */
 export function checkVersions(here: string, there: string): void {
-  const isOld = (version: string) => isBefore(version, 14);
-  const isNew = (version: string) => !isBefore(version, 21);
-  if (!(isOld(here) && isNew(there)) && !(isNew(here) && isOld(there))) return;
+  const failing = [[14, 21], [19, 22]] as const; // those before the first with those from the second on
+  const fail = (one: string, other: string) =>
+    failing.some(([old, recent]) => isBefore(one, old) && !isBefore(other, recent));
+  if (!fail(here, there) && !fail(there, here)) return;
   throw new UcxError("ucp_ep_create", ucs_status_t.UCS_ERR_UNSUPPORTED, versions(here, there));
 }

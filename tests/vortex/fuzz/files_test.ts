@@ -1,6 +1,6 @@
 /**
  * Files damaged mostly near their end: they yield rows that keep all promises, or an error that names a place, in
- * bounded time and memory. `CAUSEWAY_RUNS=50` tries 100,000 of them.
+ * bounded time and memory. `CAUSEWAY_RUNS=100` tries 100,000 of them.
  */
 import { assert } from "@std/assert";
 import process from "node:process";
