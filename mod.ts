@@ -1,6 +1,6 @@
 /**
- * Causeway carries arrays between libraries, devices and machines, in causal order, without copying what both sides can
- * reach: for Deno and Bun, in TypeScript alone.
+ * Causeway carries arrays between libraries, devices and machines, in causal order, without copying them: for Deno and
+ * Bun, in TypeScript alone.
  *
  * Nothing is opened at import. {@linkcode Cuda.open} and {@linkcode Ucx.open} are the roots; a
  * {@linkcode StridedMemoryView} is an array.

@@ -43,6 +43,8 @@ test("the table and --json say the same", () => {
     assertStringIncludes(text, path === null ? `missing  ${name}` : `${version}  ${path}`);
   }
   assertStringIncludes(text, json.ucx === null ? "none" : json.ucx.transports.join(", "));
+  const cuda = json.ucx?.hasCuda === true ? "with CUDA" : "without CUDA: GPU memory is refused";
+  if (json.ucx !== null) assertStringIncludes(text, cuda);
 });
 
 test("UCX's complaints are not part of the JSON", () => {

@@ -82,9 +82,13 @@ test("the caller's setting wins over the environment's, and the environment's ov
 const library = ucxOfWheel();
 const missing = library === null ? `no UCX that knows CUDA: ${wheelAdvice}` : null;
 test(...needs(missing, "a UCX that was built with CUDA and may not use it is not reported to lack it"), async () => {
-  const result = await run(["GPU memory"], { CAUSEWAY_LIBUCP: library ?? "", UCX_TLS: "tcp" });
-  const { outcome, hasCuda } = result as { readonly outcome: string; readonly hasCuda: boolean }; // the script's output
+  const forGpus = (env: Record<string, string | undefined>) =>
+    run(["GPU memory"], { CAUSEWAY_LIBUCP: library ?? "", ...env }) as Promise<
+      { readonly outcome: string; readonly hasCuda: boolean }
+    >; // the script's output
+  const { outcome, hasCuda } = await forGpus({ UCX_TLS: "tcp" });
   assertEquals(hasCuda, false);
+  assertEquals((await forGpus({ UCX_TLS: undefined, CUDA_VISIBLE_DEVICES: "-1" })).hasCuda, false, "without a GPU");
   assertMatch(outcome, /^TypeError: Cannot send GPU memory: .*UCX_TLS.*Copy it to the host/);
 });
 

@@ -286,13 +286,17 @@ test("an IPv6 address is refused where UCX uses IPv4: it would write past the en
 
 test("without error handling large messages are copied once, where the system allows", async () => {
   using ucx = Ucx.open({ config: { TLS: "self,sm" } });
-  await using sender = ucx.createWorker();
-  await using receiver = ucx.createWorker();
-  const endpoint = await sender.connect(receiver.address, { errors: "none" });
-  const into = new Uint8Array(1 << 20);
-  await Promise.all([endpoint.send(contentOf(3, 1 << 20)), receiver.recv(into)]);
-  assertContent(into, 3);
-  assert(endpoint.transports().length > 0);
+  const isAllowed = ucx.transports().some((name) => name.startsWith("cma/"));
+  for (const errors of ["none", "peer"] as const) {
+    await using sender = ucx.createWorker();
+    await using receiver = ucx.createWorker();
+    const endpoint = await sender.connect(receiver.address, { errors });
+    const into = new Uint8Array(1 << 20);
+    await Promise.all([endpoint.send(contentOf(3, 1 << 20)), receiver.recv(into)]);
+    assertContent(into, 3);
+    const isCopiedOnce = endpoint.transports().some((name) => name.startsWith("cma/"));
+    assertEquals(isCopiedOnce, isAllowed && errors === "none", `${errors}: ${endpoint.transports()}`);
+  }
 });
 
 test("no more connections are open than allowed, and the next is accepted when one has closed", async () => {

@@ -54,7 +54,7 @@ for (const progress of progressModes) {
     const receives = Array.from({ length: 1000 }, () => receiver.recv(new Uint8Array(8)));
     await Promise.all([endpoint.send(new Uint8Array(8)), receives[0]]);
     await pause(300);
-    /** The processor's time in a second. */
+    /** The processor's time in two seconds. */
     const share = async () => {
       const before = process.cpuUsage();
       await pause(1000);
@@ -63,7 +63,7 @@ for (const progress of progressModes) {
     };
     // Busy polls at every turn of the event loop; sleeping modes leave the processor to the runtime's own threads, which
     // may still work for earlier tests, and other processes may leave less to a busy worker: so a few seconds may pass.
-    const isAsExpected = (used: number) => progress === "busy" ? used > 0.1 : used < 0.05;
+    const isAsExpected = (used: number) => progress === "busy" ? used > 0.1 : used < 0.02;
     const shares = [await share()];
     while (!shares.some(isAsExpected) && shares.length < 8) shares.push(await share());
     assert(shares.some(isAsExpected), `${shares} of a processor`);

@@ -14,7 +14,7 @@ import { planOf, receivePlan, sendPlan, turns } from "../support/ucx_messages.ts
 
 const count = 60;
 /** How soon a dead peer must be noticed, in milliseconds. */
-const limit = 5000;
+const limit = 3000;
 
 const ucx = Ucx.open();
 const worker = ucx.createWorker();

@@ -33,12 +33,12 @@ for (const { tls, name, between } of transports) {
 }
 
 for (const { tls, name } of [...transports, { tls: "self,sm,tcp", name: "UCX_TLS=self,sm,tcp" }]) {
-  test(`a killed peer is noticed within 5 s while nothing is in flight: ${name}`, patiently, async () => {
+  test(`a killed peer is noticed within 3 s while nothing is in flight: ${name}`, patiently, async () => {
     const status = await run("idle", tls);
     assert(status === "UCS_ERR_CONNECTION_RESET" || status === "UCS_ERR_ENDPOINT_TIMEOUT", String(status));
   });
 
-  test(`a killed peer ends the sends to it within 5 s, and nothing else: ${name}`, patiently, async () => {
+  test(`a killed peer ends the sends to it within 3 s, and nothing else: ${name}`, patiently, async () => {
     assertEquals(await run("pending", tls), "sends rejected");
   });
 
