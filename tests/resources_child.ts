@@ -243,7 +243,8 @@ interface Sample {
 
 async function sample(): Promise<Sample> {
   // What finalisers release in one collection is garbage in the next: megabytes of workers in Deno.
-  for (let before = Infinity, rounds = 0; rounds < 20; rounds++) {
+  let before = Infinity;
+  for (let round = 0; round < 20; round++) {
     await collectGarbage();
     const { heapUsed } = process.memoryUsage();
     if (heapUsed > before - 4096) break;
