@@ -23,7 +23,7 @@ import { checkOptions } from "../src/layout/options.ts";
 import { Progress } from "../src/ucx/progress.ts";
 import { Receiver } from "../src/ucx/receiver.ts";
 import { scriptedResources, ScriptedUcp } from "./ucx/scripted_ucp.ts";
-import { withTrailer } from "../src/ucx/address.ts";
+import { withTrailer, withVersion } from "../src/ucx/address.ts";
 import { ownIdentity } from "../src/ucx/process_identity.ts";
 import { check, fc } from "./support/property.ts";
 import { addPtx } from "./gpu/graph_behaviours.ts";
@@ -150,7 +150,7 @@ function scene() {
     owner: nobody,
     root: {},
   });
-  const address = withTrailer(new Uint8Array([1, 2, 3]), ownIdentity());
+  const address = withTrailer(withVersion(new Uint8Array([1, 2, 3]), "1.22.0"), ownIdentity());
   const [socket, other] = api.UnixSocket.pair();
   const channel = new api.MemoryChannel(other, cuda);
   const listener = api.UnixListener.listen(`@causeway-options-${process.pid}`);

@@ -5,7 +5,7 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { afterEach, test } from "node:test";
 import { setImmediate, setTimeout } from "node:timers/promises";
-import { withTrailer } from "../../src/ucx/address.ts";
+import { withTrailer, withVersion } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { ContextResources } from "../../src/ucx/context_resources.ts";
 import { UcxError } from "../../src/ucx/error.ts";
@@ -221,6 +221,11 @@ test("an operation that UCX refuses at once is an error, and its memory is relea
   assertEquals(ucp.log.at(-1), graceful);
 });
 
+/** The address of a worker of this process, with a version of UCX. */
+function addressOf(version: string): Uint8Array {
+  return withTrailer(withVersion(new Uint8Array([1, 2, 3]), version), ownIdentity());
+}
+
 /** A worker over a scripted libucp, and an address that it accepts. */
 function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Array; forgotten: () => number } {
   const ucp = new ScriptedUcp();
@@ -238,7 +243,7 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
     root: {},
   });
   opened.push(() => worker.abort());
-  return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };
+  return { ucp, worker, address: addressOf("1.22.0"), forgotten: () => count };
 }
 
 test("a failure is reported by the endpoint that has the handle at that time", async () => {
@@ -308,7 +313,7 @@ test("a context stays when a send was given up with a UCX that forgets registrat
     const version = `1.${minor}.0`;
     const fixed = { context: 1n, cuda: null, hasRemoteMemory: true, requestBytes: 8, family: 4, root: {} } as const;
     const worker = new UcxWorker({ ucp: ucp.functions, version, owner, ...fixed });
-    const endpoint = await worker.connect(withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()));
+    const endpoint = await worker.connect(addressOf(version));
     const limit = new AbortController();
     const sent = endpoint.send(new Uint8Array(8), { signal: limit.signal }).catch(() => {}); // request 1
     if (end === "given up") limit.abort();
