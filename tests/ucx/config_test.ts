@@ -56,8 +56,9 @@ test("settings of unavailable transports, and those that several have in common,
   ) {
     try {
       Ucx.open({ config: { [name]: "1" } }).close();
-    } catch (error) { // newer versions do not know them in that case
+    } catch (error) { // newer versions do not know them in that case, and what one knows may not accept this value
       assertInstanceOf(error, UcxError);
+      if (error.statusName === "UCS_ERR_INVALID_PARAM") continue;
       assertEquals([error.statusName, isNew], ["UCS_ERR_NO_ELEM", true], error.message);
     }
   }
