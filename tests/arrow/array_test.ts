@@ -55,7 +55,7 @@ test("an imported array of any type has its producer's values, and is released o
       assertEquals([...release.calls], [[schema, 1], [array, 1]]);
       seen.add(model.format);
     }),
-    1500,
+    3000,
   );
   for (const format of [...leafFormats, "+l", "+L", "+vl", "+vL", "+s", "+m", "+w:3"]) {
     assert(seen.has(format), `${format} was tried`);
@@ -84,7 +84,7 @@ test("an imported array is exported as the same memory with the same schema", ()
       imported.close();
       assertEquals(liveExports(), 0);
     }),
-    1000,
+    2000,
   );
 });
 
