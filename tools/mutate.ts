@@ -18,7 +18,7 @@ import { guestFolder, writeGuestModule } from "./embed_python.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const isBun = process.versions["bun"] !== undefined;
-/** A mutant may loop forever. The tests run here take seconds, on a loaded machine up to two minutes. */
+/** A mutant may loop forever. The tests run here take seconds, and more on a loaded machine. */
 const timeout = 240_000;
 
 type Verdict = "killed" | "hung" | "survived" | "stale";

@@ -11,24 +11,21 @@ import { soak } from "../support/ucx_soak.ts";
 // UCX takes a simulated GPU's memory for the real one's, in Deno to the end of the process: tests/gpu has these there.
 const real = missingUcxCuda(1) === null ? "this UCX uses the GPU here: see tests/gpu/ucx_test.ts" : null;
 
-for (const { name, run } of ucxBehaviours) {
-  const [title, options] = needs(real, `simulated: ${name}`);
-  test(title, { ...patiently, ...options }, async () => {
-    for (const root of [simulatedRoot("latest", 0), simulatedRoot("random", 1)]) await run(root);
-  });
-}
-
-test(...withPatience(needs(real, "simulated: memory of every place is sent to another process and back")), async () => {
-  for (const size of [8, 1 << 20]) await sendToAnotherProcess("simulated", 0, size);
-});
-
-test(
-  ...withPatience(needs(real, "simulated: many messages of any size from and to memory of every place arrive whole")),
-  async () => {
+const simulated: readonly (readonly [name: string, run: () => Promise<void>])[] = [
+  ...ucxBehaviours.map(({ name, run }) =>
+    [name, async () => {
+      for (const root of [simulatedRoot("latest", 0), simulatedRoot("random", 1)]) await run(root);
+    }] as const
+  ),
+  ["memory of every place is sent to another process and back", async () => {
+    for (const size of [8, 1 << 20]) await sendToAnotherProcess("simulated", 0, size);
+  }],
+  ["many messages of any size from and to memory of every place arrive whole", async () => {
     await soak("simulated", 0, 1000);
-  },
-);
+  }],
+];
 
-function withPatience([name, options]: [string, object]): [string, object] {
-  return [name, { ...patiently, ...options }];
+for (const [name, run] of simulated) {
+  const [title, options] = needs(real, `simulated: ${name}`);
+  test(title, { ...patiently, ...options }, run);
 }

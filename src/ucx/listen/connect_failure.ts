@@ -83,7 +83,7 @@ export function versions(here: string, there: string | null): string {
 /**
  * Checks that two versions can connect to each other's workers. Versions before 1.14 abort their process with a failed
  * assertion ("invalid wireup message") over what versions from 1.21 on send over TCP, and messages over TCP between
- * versions before 1.19 and from 1.22 on never arrive.
+ * versions before 1.19 and from 1.22 on fail or never arrive.
  *
  * @throws {UcxError} UCS_ERR_UNSUPPORTED
  */
