@@ -8,7 +8,7 @@ import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_type
 import { NativeArena, runAll } from "../ffi/mod.ts";
 import { checkMade, checkOptions, giveName, nameOf, none, quoted, showAs } from "../layout/mod.ts";
 import type { DeviceMemoryResource } from "../memory/mod.ts";
-import { checkCuda, type CudaDriver, observerOf } from "../driver/mod.ts";
+import { checkCuda, type CudaDriver, isSimulated, observerOf } from "../driver/mod.ts";
 import { createEvent, type EventOptions, importEvent } from "./create_event.ts";
 import { createStream, priorityRange, type StreamOptions } from "./create_stream.ts";
 import type { CudaEvent } from "./event.ts";
@@ -439,6 +439,15 @@ export class CudaDevice {
    */
   get isGone(): boolean {
     return this.#references.isDestroyed;
+  }
+
+  /**
+   * Whether it is a simulated one, whose memory is the host's.
+   *
+   * @internal
+   */
+  get isSimulated(): boolean {
+    return isSimulated(this.driver);
   }
 
   #checkOpen(): void {

@@ -24,7 +24,15 @@ export {
   resultName,
 } from "./driver.ts";
 export { libcudart, libnvrtc } from "./libraries.ts";
-export { type DriverObserver, innermost, isHostObserved, noteHostAccess, observeHost, observerOf } from "./observer.ts";
+export {
+  type DriverObserver,
+  innermost,
+  isHostObserved,
+  isSimulated,
+  noteHostAccess,
+  observeHost,
+  observerOf,
+} from "./observer.ts";
 export {
   cause,
   type DriverTraits,

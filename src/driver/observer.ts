@@ -5,7 +5,7 @@
  * @module
  */
 import type { CudaDriver } from "./driver.ts";
-import { observer } from "./traits.ts";
+import { observeKernels, observer } from "./traits.ts";
 
 /** What an observer of a driver is notified of. */
 export interface DriverObserver {
@@ -56,6 +56,11 @@ export function observerOf(driver: CudaDriver): DriverObserver | null {
 /** The driver that does the work: the one behind an observed driver, or the driver itself. */
 export function innermost(driver: CudaDriver): CudaDriver {
   return driver[observer]?.inner ?? driver;
+}
+
+/** Whether a driver runs kernels itself: the simulator, checked or not. Its devices' memory is the host's. */
+export function isSimulated(driver: CudaDriver): boolean {
+  return innermost(driver)[observeKernels] !== undefined;
 }
 
 // law driver/observeHost: driver/errors

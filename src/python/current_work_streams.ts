@@ -5,9 +5,8 @@
  * @module
  */
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
-import { type CudaDevice, type CudaStream, internals, isCapturing } from "../device/mod.ts";
-import { innermost, libcuda } from "../driver/mod.ts";
-import { LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
+import { type CudaStream, internals, isCapturing } from "../device/mod.ts";
+import { NativeArena } from "../ffi/mod.ts";
 import { consumerStream, producerWaits } from "../order/mod.ts";
 
 /** How many devices can have a work stream. All others use the legacy default stream. */
@@ -51,7 +50,7 @@ export function workStreamsAddress(): bigint {
  * @param locked runs work while this thread holds the interpreter's lock
  */
 export function setWorkStream(stream: CudaStream, locked: (work: () => void) => void): void {
-  if (isOfDriver(stream.device)) switchWorkStream(stream, locked);
+  if (!stream.device.isSimulated) switchWorkStream(stream, locked);
 }
 
 // law python/switchWorkStream: python/current_work_streams, device/dropped
@@ -79,14 +78,4 @@ export function switchWorkStream(stream: CudaStream, locked: (work: () => void) 
       current.delete(ordinal);
       if (!isCapturing(device.driver)) producerWaits(successor, device.defaultStream);
     });
-}
-
-/** Whether a device belongs to the driver that Python calls: a simulated device has a different one. */
-function isOfDriver({ driver }: CudaDevice): boolean {
-  try {
-    return (innermost(driver)) === openLibrary(libcuda).functions;
-  } catch (error) {
-    if (error instanceof LibraryNotFoundError) return false;
-    throw error;
-  }
 }

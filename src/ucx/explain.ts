@@ -8,7 +8,7 @@ import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { isKnown, type Located, packedAt, packedOn, typeOf } from "./memory_route.ts";
 import { type Sendable, takeMemory } from "./message_memory.ts";
-import { notStaged, type PoolStaging } from "./pool_staging.ts";
+import { PoolStaging } from "./pool_staging.ts";
 import { TakenMemory } from "./taken_memory.ts";
 
 /** What is known about the route. */
@@ -74,9 +74,12 @@ function explainOwn(what: StridedMemoryView | MemoryBuffer | ArrayBufferLike | A
   return [...lines, `${place}: ${chosen}`, ...reasons].join("\n");
 }
 
+/** For a length, which is the same for memory that is refused. */
+const anyGpu = new PoolStaging(0);
+
 function bytesOf(what: Sendable): number {
   const memory = new TakenMemory();
-  takeMemory(memory, what, "send", notStaged);
+  takeMemory(memory, what, "send", anyGpu);
   const { bytes } = memory;
   memory.release();
   return bytes;
@@ -95,13 +98,12 @@ function wayOf(
     ? ['large messages are copied twice: CMA, which copies once, is ruled out by { errors: "peer" }']
     : [];
   if (given === null || given.kind === "host") return ["the host's memory", ...hostReasons];
-  if (!isKnown(given, cuda)) return ["a GPU's memory: refused, UCX knows no CUDA"];
+  const unknown = cuda === null ? "UCX knows no CUDA" : "its GPU is simulated, and this UCX uses real ones";
+  if (!isKnown(given, cuda)) return [`a GPU's memory: refused, ${unknown}`];
   const type = isStaged ? UCS_MEMORY_TYPE.CUDA : typeOf(given, cuda);
   if (type === UCS_MEMORY_TYPE.HOST) {
     return [
-      given.kind === "pinned"
-        ? "page-locked memory, as the host's"
-        : "managed memory, as the host's: UCX knows no CUDA",
+      given.kind === "pinned" ? "page-locked memory, as the host's" : `managed memory, as the host's: ${unknown}`,
       ...hostReasons,
     ];
   }

@@ -8,7 +8,7 @@ import { layoutOf, littleEndian, NativeArena } from "../ffi/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { type Doing, type Sendable, takeMemory, type TakeOptions } from "./message_memory.ts";
 import type { Operation } from "./operation.ts";
-import { notStaged, type PoolStaging } from "./pool_staging.ts";
+import type { PoolStaging } from "./pool_staging.ts";
 import { TakenMemory } from "./taken_memory.ts";
 
 /** One piece of memory, or several. */
@@ -62,7 +62,7 @@ export function takeList(
   for (const one of what) {
     const piece = new TakenMemory();
     pieces.push(piece);
-    const buffer = takeMemory(piece, one, doing, cuda === null ? null : notStaged, options);
+    const buffer = takeMemory(piece, one, doing, cuda?.unstaged ?? null, options);
     buffers.push(buffer);
     const wait = buffer === null ? null : order(buffer);
     if (wait !== null) waits.push(wait);

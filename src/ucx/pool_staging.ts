@@ -146,11 +146,20 @@ function pieceSize(bytes: number): number {
 export class PoolStaging {
   readonly #windows = new Map<CudaDevice, StagingWindow>();
   readonly #bytes: number | undefined;
+  /** Whether UCX knows a GPU: it knows no simulated ones. */
+  readonly knows: (device: CudaDevice) => boolean;
+  /** The same without pieces, for memory that UCX is to use directly. */
+  readonly unstaged: PoolStaging;
   #isClosed = false;
 
-  /** `bytes`: the most that pieces may take on each GPU; by default a sixteenth of its memory. */
-  constructor(bytes?: number) {
+  /**
+   * @param bytes the most that pieces may take on each GPU; by default a sixteenth of its memory
+   * @param knows whether UCX knows a GPU. Default: it knows all
+   */
+  constructor(bytes?: number, knows: (device: CudaDevice) => boolean = () => true) {
     this.#bytes = bytes;
+    this.knows = knows;
+    this.unstaged = bytes === 0 ? this : new PoolStaging(0, knows);
   }
 
   // law ucx/PoolStaging.reserve: ucx/pool_staging
@@ -171,7 +180,8 @@ export class PoolStaging {
     if (device === null || stream === null || !(kind === "managed" || (kind === "device" && pool !== null))) {
       return false;
     }
-    return bytes >= stagedFrom && pieceSize(bytes) <= this.#mostOn(device) && captureOf(stream) === null;
+    return this.knows(device) && bytes >= stagedFrom && pieceSize(bytes) <= this.#mostOn(device) &&
+      captureOf(stream) === null;
   }
 
   #mostOn(device: CudaDevice): number {
@@ -184,6 +194,3 @@ export class PoolStaging {
     for (const window of this.#windows.values()) window.close();
   }
 }
-
-/** For memory that UCX is to use directly. */
-export const notStaged: PoolStaging = new PoolStaging(0);

@@ -102,7 +102,9 @@ export class Ucx {
       const { memory_types, request_size } = attributesOf(ucp, arena, context);
       const knowsCuda = (memory_types & (1n << BigInt(UCS_MEMORY_TYPE.CUDA))) !== 0n;
       this.hasCuda = knowsCuda && this.transports().some((name) => name.startsWith("cuda"));
-      this.#cuda = this.hasCuda ? this.#resources.keep(new PoolStaging(stagingBytes)) : null;
+      this.#cuda = this.hasCuda
+        ? this.#resources.keep(new PoolStaging(stagingBytes, (device) => !device.isSimulated))
+        : null;
       this.#requestBytes = request_size;
     } catch (error) {
       this.#resources.close();

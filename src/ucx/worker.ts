@@ -34,7 +34,7 @@ import { excessOf, type MessageLimits, takeMessageLimits } from "./active_messag
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import { MessageQueue } from "./active_messages/message_queue.ts";
 import { ownIdentity } from "./process_identity.ts";
-import { notStaged, type PoolStaging } from "./pool_staging.ts";
+import type { PoolStaging } from "./pool_staging.ts";
 import { Progress, type ProgressMode, progressModes } from "./progress.ts";
 import { StreamControlDelivery } from "./stream/stream_control.ts";
 import {
@@ -364,7 +364,7 @@ export class UcxWorker {
     const { operations, regions } = this.#resources;
     const operation = operations.take();
     try {
-      const buffer = takeMemory(operation, what, "receive into", this.#context.cuda === null ? null : notStaged);
+      const buffer = takeMemory(operation, what, "receive into", this.#context.cuda?.unstaged ?? null);
       if (buffer !== null) hostWaits(buffer);
       const { ucp, context } = this.#context;
       return new UcxMemoryRegion({ ucp, context, regions, worker: this }, operation);

@@ -11,13 +11,21 @@ import {
   isSticky,
   isStickyCode,
 } from "../../src/driver/driver.ts";
-import { type DriverObserver, innermost, noteHostAccess, observeHost, observerOf } from "../../src/driver/observer.ts";
+import {
+  type DriverObserver,
+  innermost,
+  isSimulated,
+  noteHostAccess,
+  observeHost,
+  observerOf,
+} from "../../src/driver/observer.ts";
 import { cause, observer } from "../../src/driver/traits.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { collectGarbage } from "../support/garbage.ts";
 import { nullDriver } from "../support/null_driver.ts";
 import { check, fc } from "../support/property.ts";
+import { Cuda } from "../../mod.ts";
 
 const anyKnown = fc.constantFrom(...Object.values(CUresult));
 const anyCode = fc.oneof(anyKnown, fc.integer({ min: 0, max: 2 ** 31 - 1 }));
@@ -129,6 +137,13 @@ test("an observed driver names its observers, and the driver that does the work"
   const observed: CudaDriver = { ...driver, [observer]: one };
   assertEquals([observerOf(driver), observerOf(observed)], [null, one]);
   assert(innermost(observed) === driver && innermost(driver) === driver);
+});
+
+test("a simulated driver is known as one, checked or not", () => {
+  const { driver } = nullDriver();
+  const check = [false, true];
+  assertEquals([driver, { ...driver, [observer]: observing(driver, []) }].map(isSimulated), [false, false]);
+  assertEquals(check.map((one) => isSimulated(Cuda.simulate({ check: one }).driver)), [true, true]);
 });
 
 test("every observer is notified of each access of the host to some bytes, in order, until it stops", () => {

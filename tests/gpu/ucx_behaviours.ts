@@ -26,13 +26,13 @@ export interface Place {
   readonly resource: MemoryResource;
 }
 
-/** All places whose memory can be sent. The host's own has no home stream. */
-export function placesOf(device: CudaDevice, hasCuda: boolean): Place[] {
+/** All places whose memory can be sent: not a simulated GPU's. The host's own has no home stream. */
+export function placesOf(device: CudaDevice, { hasCuda }: Ucx): Place[] {
   return [
     { name: "host", resource: new HostMemoryResource() },
     { name: "pinned", resource: new PinnedMemoryResource(device) },
     { name: "managed", resource: new ManagedMemoryResource(device) },
-    ...(hasCuda
+    ...(hasCuda && !device.isSimulated
       ? [
         { name: "device", resource: new SynchronousMemoryResource(device) } as const,
         { name: "pool", resource: new DeviceMemoryResource(device) } as const,
@@ -93,7 +93,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
     devices: 1,
     run: (root) =>
       inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
-        const places = placesOf(device, ucx.hasCuda);
+        const places = placesOf(device, ucx);
         for (const size of sizes) {
           for (const [i, source] of places.entries()) {
             for (const target of places) {
@@ -118,7 +118,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
     run: async (root) => {
       for (let i = 0; i < 2; i++) {
         await inScene(root, async ({ ucx, device, from, endpoint, receiver }) => {
-          for (const place of placesOf(device, ucx.hasCuda)) {
+          for (const place of placesOf(device, ucx)) {
             using sent = place.resource.allocate(8, { stream: from });
             const [content, got] = [contentOf(i, 8), new Uint8Array(8)];
             write(sent, content, from);
@@ -139,7 +139,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
       inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
         const size = Math.min(root.bytes, 16 << 20);
         using other = new SynchronousMemoryResource(device).allocate(root.bytes);
-        for (const place of placesOf(device, ucx.hasCuda).filter(({ name }) => name !== "host")) {
+        for (const place of placesOf(device, ucx).filter(({ name }) => name !== "host")) {
           using sent = place.resource.allocate(size, { stream: from });
           using got = place.resource.allocate(size, { stream: to });
           using after = place.resource.allocate(size, { stream: to });
@@ -169,7 +169,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
           const [column, row] = [Math.floor(i / rows), i % rows];
           return content[row * columns + column] ?? 0;
         });
-        for (const place of placesOf(device, ucx.hasCuda)) {
+        for (const place of placesOf(device, ucx)) {
           using sent = place.resource.allocate(rows * columns, { stream: from });
           using got = place.resource.allocate(rows * columns, { stream: to });
           write(sent, content, from);
@@ -204,7 +204,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
     devices: 1,
     run: (root) =>
       inScene(root, async ({ ucx, device, to, endpoint, receiver }) => {
-        for (const { name, resource } of placesOf(device, ucx.hasCuda)) {
+        for (const { name, resource } of placesOf(device, ucx)) {
           for (const length of [3, 50_000]) {
             const values = Float64Array.from({ length }, (_, i) => i / 3);
             const sent = endpoint.sendArray(values);
@@ -224,7 +224,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
     devices: 1,
     run: (root) =>
       inScene(root, async ({ ucx, device, from, to, endpoint, receiver }) => {
-        for (const place of placesOf(device, ucx.hasCuda)) {
+        for (const place of placesOf(device, ucx)) {
           for (const size of [100, 1 << 20]) {
             using sent = place.resource.allocate(size, { stream: from });
             const content = contentOf(size, size);
@@ -267,7 +267,7 @@ export const ucxBehaviours: readonly Behaviour[] = [
     run: (root) =>
       inScene(root, async ({ ucx, device, from, to, endpoint, sender, receiver }) => {
         const back = await receiver.connect(sender.address);
-        const places = placesOf(device, ucx.hasCuda);
+        const places = placesOf(device, ucx);
         for (const size of sizes.filter((size) => size > 0)) {
           for (const [i, source] of places.entries()) {
             for (const target of places) {

@@ -20,7 +20,7 @@ input.once("close", () => process.exit(1)); // the first process is gone: do not
 const line: string = await new Promise((resolve) => input.once("line", resolve));
 const endpoint = await worker.connect(Uint8Array.fromHex(line));
 const size = Number(bytes);
-for (const { resource } of placesOf(device, ucx.hasCuda)) {
+for (const { resource } of placesOf(device, ucx)) {
   using got = resource.allocate(size, { stream });
   using back = resource.allocate(size, { stream });
   for (let round = 0; round < 3; round++) {

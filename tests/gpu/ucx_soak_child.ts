@@ -63,7 +63,7 @@ const device = cuda.device(role === "first" ? 0 : Number(ordinal));
 const stream = device.createStream({ nonBlocking: true });
 const ucx = Ucx.open();
 const worker = ucx.createWorker();
-const places = placesOf(device, ucx.hasCuda);
+const places = placesOf(device, ucx);
 
 const placeOf = (index: number): Place["resource"] => {
   const place = places[index];
@@ -206,7 +206,7 @@ if (role === "first") {
   assertEquals(await ended, "exit code 0");
   console.log(JSON.stringify({ sender, receiver, transports }));
 } else {
-  const table = placeOf(ucx.hasCuda ? places.findIndex(({ name }) => name === "device") : 0).allocate(tableSize, {
+  const table = placeOf(Math.max(0, places.findIndex(({ name }) => name === "device"))).allocate(tableSize, {
     stream,
   });
   stream.synchronize();

@@ -45,7 +45,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/setWorkStream", [
     [
-      "  if (isOfDriver(stream.device)) switchWorkStream",
+      "  if (!stream.device.isSimulated) switchWorkStream",
       "  switchWorkStream",
       "A stream that the driver does not know is set.",
     ],

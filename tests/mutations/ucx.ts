@@ -292,9 +292,12 @@ export const ucxMutations: readonly Mutation[] = [
       "More bytes are put than the remote memory has, which overwrites other memory of that process.",
     ],
   ]),
+  ...law("ucx/cudaFor", [
+    ["cuda.knows(device) ? cuda : null", "true ? cuda : null", "UCX takes a simulated GPU's memory for a real one's."],
+  ]),
   ...law("ucx/packedOn", [
     [
-      "device === null || cuda === null ? null",
+      "device === null || cudaFor(buffer, cuda) === null ? null",
       "device === null ? null",
       "Managed memory that is not contiguous is copied to memory that a UCX without CUDA cannot read.",
     ],

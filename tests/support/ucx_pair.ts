@@ -38,7 +38,7 @@ export async function sendToAnotherProcess(
   const endpoint = await worker.connect(Uint8Array.fromHex(address));
   child.stdin.write(`${worker.address.toHex()}\n`);
   const limit = { timeout: 60_000 };
-  for (const [i, place] of placesOf(device, ucx.hasCuda).entries()) {
+  for (const [i, place] of placesOf(device, ucx).entries()) {
     using sent = place.resource.allocate(size, { stream });
     using got = place.resource.allocate(size, { stream });
     for (let round = 0; round < 3; round++) {

@@ -1,15 +1,10 @@
 /** Runs the GPU tests on simulated GPUs, whose memory is real to the host. */
 import { test } from "node:test";
 import { patiently } from "../support/child.ts";
-import { missingUcxCuda } from "../support/gpu.ts";
-import { needs } from "../support/needs.ts";
 import { simulatedRoot } from "../support/simulated_roots.ts";
 import { ucxBehaviours } from "../gpu/ucx_behaviours.ts";
 import { sendToAnotherProcess } from "../support/ucx_pair.ts";
 import { soak } from "../support/ucx_soak.ts";
-
-// UCX takes a simulated GPU's memory for the real one's, in Deno to the end of the process: tests/gpu has these there.
-const real = missingUcxCuda(1) === null ? "this UCX uses the GPU here: see tests/gpu/ucx_test.ts" : null;
 
 const simulated: readonly (readonly [name: string, run: () => Promise<void>])[] = [
   ...ucxBehaviours.map(({ name, run }) =>
@@ -25,7 +20,4 @@ const simulated: readonly (readonly [name: string, run: () => Promise<void>])[] 
   }],
 ];
 
-for (const [name, run] of simulated) {
-  const [title, options] = needs(real, `simulated: ${name}`);
-  test(title, { ...patiently, ...options }, run);
-}
+for (const [name, run] of simulated) test(`simulated: ${name}`, patiently, run);

@@ -17,7 +17,7 @@ import { type Receivable, takeMemory } from "../message_memory.ts";
 import type { MessageQueue } from "./message_queue.ts";
 import type { Operation } from "../operation.ts";
 import { transferred } from "../taken_memory.ts";
-import { notStaged, type PoolStaging } from "../pool_staging.ts";
+import type { PoolStaging } from "../pool_staging.ts";
 import type { Progress } from "../progress.ts";
 import type { WorkerResources } from "../worker_resources.ts";
 
@@ -226,8 +226,8 @@ export class UcxActiveMessage {
       memory = takeList(operation, into, "receive into", cuda, hostReady);
     } else {
       // Data that have arrived are copied from here, not by UCX.
-      const staged = this.#data.place === "sender" ? cuda : notStaged;
-      const buffer = takeMemory(operation, into, "receive into", cuda === null ? null : staged);
+      const staged = this.#data.place === "sender" ? cuda : cuda?.unstaged ?? null;
+      const buffer = takeMemory(operation, into, "receive into", staged);
       const ready = buffer === null ? null : hostReady(buffer);
       memory = { ready, bytes: operation.bytes, pieces: [operation], buffers: [buffer] };
     }
