@@ -35,7 +35,7 @@ export async function recvArray(
     const array = newArray(dtype, shape, options);
     try {
       const { device } = array.buffer;
-      if (device === null || message.canComeToGpu) await message.recv(array, limits);
+      if (device === null || message.canComeTo(array.buffer)) await message.recv(array, limits);
       else {
         using staged = newArray(dtype, shape, {});
         await message.recv(staged, limits);

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import {
   Cuda,
   type CudaStream,
+  DType,
   HostMemoryResource,
   ManagedMemoryResource,
   MemoryBuffer,
@@ -16,6 +17,9 @@ import {
 } from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
+import { MessageQueue } from "../../src/ucx/active_messages/message_queue.ts";
+import { writeArrayHeader } from "../../src/ucx/array_header.ts";
+import { recvArray } from "../../src/ucx/arrays.ts";
 import { PoolStaging } from "../../src/ucx/pool_staging.ts";
 import { Progress } from "../../src/ucx/progress.ts";
 import { check, fc } from "../support/property.ts";
@@ -23,7 +27,7 @@ import { contentOf } from "../support/ucx_messages.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
 /** A simulated device, and messages that have arrived. */
-function scene(schedule: "latest" | "random", seed = 0) {
+function scene(schedule: "latest" | "random", seed = 0, staging = new PoolStaging(0)) {
   const cuda = Cuda.simulate({ schedule, seed, devices: 1 });
   const device = cuda.device(0);
   const [home, other] = [device.createStream({ nonBlocking: true }), device.createStream({ nonBlocking: true })];
@@ -38,15 +42,15 @@ function scene(schedule: "latest" | "random", seed = 0) {
     },
   });
   const progress = new Progress(resources, "adaptive", null);
-  const context = { resources, cuda: new PoolStaging(0), progress, deliver: () => true, forget: () => {} };
-  const arrived = (content: Uint8Array<ArrayBuffer>, place: "borrowed" | "none") => {
+  const context = { resources, cuda: staging, progress, deliver: () => true, forget: () => {} };
+  const arrived = (content: Uint8Array<ArrayBuffer>, place: "borrowed" | "none", header = new Uint8Array(0)) => {
     const memory = new HostMemoryResource().allocate(content.length);
     memory.bytes().set(content);
     lent.set(memory.ptr, memory);
     const data = place === "borrowed"
       ? { place, data: memory.ptr, bytes: null }
       : { place, data: 0n, bytes: content.slice() };
-    return new UcxActiveMessage(context, new Uint8Array(0), content.length, data);
+    return new UcxActiveMessage(context, header, content.length, data);
   };
   const close = () => {
     progress.stop(null);
@@ -115,4 +119,17 @@ test("data that have arrived are received into memory of any kind, in order with
     ),
     150,
   );
+});
+
+// It was to be received there as into a real GPU's memory, which is refused.
+test("an array comes to a simulated GPU by way of the host where UCX uses real ones", async () => {
+  const { device, home, other, arrived, close } = scene("latest", 0, new PoolStaging(0, () => false));
+  const content = contentOf(1, 24);
+  for (const place of [new ManagedMemoryResource(device), new SynchronousMemoryResource(device), device.memory]) {
+    const queue = new MessageQueue<UcxActiveMessage>();
+    queue.push(arrived(content, "none", writeArrayHeader({ dtype: DType.from("float64"), shape: [3] })));
+    using array = await recvArray(queue, { place, stream: home }, () => new Error("no array"));
+    assertEquals([...bytesNow(array.buffer, other)], [...content], place.constructor.name);
+  }
+  close();
 });

@@ -11,6 +11,7 @@ import { HostMemoryResource, type MemoryBuffer } from "../../memory/mod.ts";
 import { hostReady } from "../../order/mod.ts";
 import { abortable } from "../../unix/mod.ts";
 import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
+import { isKnown } from "../memory_route.ts";
 import { isList, type List, type Pieces, takeList } from "../message_list.ts";
 import { copyOf, handleMessages, type Incoming, type MessageTaker } from "./message_handler.ts";
 import { type Receivable, takeMemory } from "../message_memory.ts";
@@ -157,9 +158,9 @@ export class UcxActiveMessage {
     return into;
   }
 
-  /** Whether the data can be received into a GPU's memory: they can where UCX supports CUDA. */
-  get canComeToGpu(): boolean {
-    return this.#context.cuda !== null;
+  /** Whether the data can be received into this memory: into a GPU's they can where UCX uses that GPU. */
+  canComeTo(buffer: MemoryBuffer): boolean {
+    return isKnown(buffer, this.#context.cuda);
   }
 
   // law ucx/UcxActiveMessage.recv: ucx/message_list, ucx/active_messages
