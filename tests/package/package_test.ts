@@ -54,7 +54,8 @@ testOnce("it has what programs import and run, and nothing else", patiently, () 
   const folder = join(installed().project, "node_modules/causeway");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name !== ".bun-tag" && statSync(join(folder, name)).isFile()); // Bun's own marker
-  const isKnown = /^dist\/([^/]+\.js|(node|bun)\/\w+\.js|bun\/causeway_compiled\/\w+\.js(\.jsc)?|types\/.+\.d\.ts)$/;
+  const isKnown =
+    /^dist\/([^/]+\.js|(node|bun|deno)\/\w+\.js|bun\/causeway_compiled\/\w+\.js(\.jsc)?|types\/.+\.d\.ts)$/;
   const other = files.filter((name) => !isKnown.test(name));
   assertEquals(other.sort(), [
     "CHANGELOG.md",
@@ -379,6 +380,49 @@ testOnce("a program that Bun bundles, in any of its ways, runs where there is no
     assertEquals(run([findBun(), join(out, "bundled.js")], out, {}), "[[1,4],[2,5]] true\n", options.join(" "));
   }
 });
+
+/** Why Deno cannot bundle here: it fetches its bundler when it is first used. Null if it can. */
+function missingBundler(): string | null {
+  if (deno === undefined || deno.missing !== null) return deno?.missing ?? "no Deno";
+  const folder = scratchFolder();
+  writeFileSync(join(folder, "nothing.js"), "");
+  const [program = ""] = deno.command;
+  const { status, stderr } = spawnSync(program, ["bundle", "--quiet", "nothing.js", "-o", "out.js"], { cwd: folder });
+  return status === 0 ? null : `deno bundle cannot run: ${stderr}`;
+}
+
+const [bundling, bundlingOptions] = needs(
+  missingBundler(),
+  "a program that Deno bundles runs where there is nothing else",
+);
+testOnce(bundling, { ...patiently, ...bundlingOptions }, () => {
+  write("bundled.ts", bundled);
+  const [out, [program = ""]] = [scratchFolder(), deno?.command ?? []];
+  run([program, "bundle", "--quiet", "bundled.ts", "-o", join(out, "bundled.js")], installed().project);
+  assertEquals(run([program, "run", "-A", join(out, "bundled.js")], out), "[[1,4],[2,5]] true\n");
+});
+
+testOnce(
+  ...needs(deno?.missing ?? null, "Deno loads a simulator and a checker when they are used"),
+  () => {
+    const [project, [program = ""]] = [scratchFolder(), deno?.command ?? []];
+    cpSync(installed().project, project, { recursive: true });
+    for (const room of ["simulator", "checker"]) {
+      const text = `console.log("${room}"); throw new Error();`;
+      writeFileSync(join(project, `node_modules/causeway/dist/room_${room}.js`), text);
+    }
+    writeFileSync(
+      join(project, "uses.js"),
+      `import { Cuda, StridedMemoryView } from "causeway";
+      import { Cuda as same } from "causeway/cuda";
+      const attempt = (act) => { try { act(); } catch { console.log("loaded"); } };
+      console.log(StridedMemoryView.zeros([3]).shape.length, Cuda === same);
+      attempt(() => Cuda.simulate());
+      attempt(() => Cuda.over({}, { check: true }));`,
+    );
+    assertEquals(run([program, "run", "-A", "uses.js"], project), "1 true\nsimulator\nloaded\nchecker\nloaded\n");
+  },
+);
 
 /** The package's files that a program has loaded in Bun at two times: before and after it used a simulated GPU. */
 const loading = `import { Cuda, StridedMemoryView } from "causeway";

@@ -14,10 +14,7 @@ import { type Plugin, rolldown } from "rolldown";
 import { findBun } from "../bun.ts";
 import { type Entry, root } from "./entries.ts";
 import { type Exports, sourceMapOfNothing } from "./join.ts";
-import { groups } from "./rooms.ts";
-
-/** Files that most programs never need. They are loaded when something of them is first used. */
-const lazy = ["room_simulator", "room_checker"];
+import { groups, rarelyUsed } from "./rooms.ts";
 
 /**
  * Writes the folder `bun`: a file for each subpath, which passes on what is in the folder `causeway_compiled` beside
@@ -82,7 +79,7 @@ const loadWhenUsed: Plugin = {
   name: "load-when-used",
   renderChunk(code, { fileName }) {
     let changed = code;
-    for (const name of lazy) {
+    for (const name of rarelyUsed) {
       const [declaration, variable] =
         new RegExp(`^const (require_\\w+) = require\\("\\./${name}\\.js"\\);$`, "m").exec(code) ?? [];
       if (declaration === undefined || variable === undefined || !fileName.startsWith("room_")) continue;

@@ -26,6 +26,9 @@ const rooms: Readonly<Record<string, RegExp>> = {
   room_vortex: /\/src\/vortex\//,
 };
 
+/** Files that most programs never need. They are loaded when something of them is first used. */
+export const rarelyUsed: readonly string[] = ["room_simulator", "room_checker"];
+
 const last = Object.keys(rooms).length;
 
 /** The files, as rolldown takes them: a module goes where the priority is highest, with all that it imports. */
