@@ -253,6 +253,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "StridedMemoryView.full": (_, wrong) => api.StridedMemoryView.full([1], 1, wrong),
   "StridedMemoryView.fromArray": (_, wrong) => api.StridedMemoryView.fromArray([1], wrong),
   "StridedMemoryView.asTypedArray": ({ view }, wrong) => view.asTypedArray(wrong),
+  "StridedMemoryView.toTypedArray": ({ view }, wrong) => view.toTypedArray(wrong),
   "StridedMemoryView.fill": ({ view }, wrong) => view.fill(1, wrong),
   "StridedMemoryView.copy": ({ view }, wrong) => view.copy(wrong),
   "StridedMemoryView.to": ({ view }, wrong) => view.to("host", wrong),

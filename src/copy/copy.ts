@@ -58,19 +58,33 @@ function explain(from: ArrayParts, to: ArrayParts, conversion: Conversion | null
   return explainHostConversion(from.layout, to.layout, conversion);
 }
 
-// law copy/readElements: dlpack/host_consumers, dlpack/array_interface, order/programs, copy/page_locked
+// law copy/readElements: dlpack/host_consumers, dlpack/array_interface, order/programs, copy/page_locked,
+//   copy/read_back
 /**
  * Copies all elements to JavaScript's own memory, in C order; settles when the copy is complete.
  *
  * @param bytes exactly the size of the elements without gaps; all bytes are written
+ * @param given the stream after whose work a device's memory is read, in place of its home stream; what the host can
+ *   read is read after the work of both
  */
-export async function readElements(array: ArrayParts, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+export async function readElements(
+  array: ArrayParts,
+  bytes: Uint8Array<ArrayBuffer>,
+  given?: CudaStream,
+): Promise<void> {
   const { device, stream } = array.buffer;
   const layout = StridedLayout.dense(array.layout.shape, array.dtype.itemsize);
   if (device !== null) {
-    const order = stream ?? device.defaultStream;
+    const order = given ?? stream ?? device.defaultStream;
+    if (given !== undefined) checkStream(given, device, "Cannot read on a stream");
     await readBack(array, bytes, layout, order, stagingOf(runTo(bytes, 0n), order));
-  } else if (stream !== null) {
+    return;
+  }
+  if (given !== undefined) {
+    checkOpenStream(given, "Cannot read on a stream");
+    await given.completed();
+  }
+  if (stream !== null) {
     // Page-locked memory has a home stream, which may have more work by the time it was waited for: so it is copied
     // there.
     await readBack(array, bytes, layout, stream, null);

@@ -17,6 +17,7 @@ export {
   type Place,
   type ShapedArray,
   StridedMemoryView,
+  type ToTypedArrayOptions,
   type ViewOptions,
 } from "../view/mod.ts";
 export type { ViewCopyOptions, ViewFillOptions } from "../copy/mod.ts";

@@ -4,6 +4,7 @@
  * @module
  */
 import { type ArrayParts, fillElements, type ViewFillOptions } from "../copy/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
 import {
   checkOptions,
   DType,
@@ -31,6 +32,14 @@ export interface AsTypedArrayOptions {
 }
 
 const asTypedArrayOptionNames: OptionNames<AsTypedArrayOptions> = { readonly: true };
+
+/** Options of {@linkcode StridedMemoryView.toTypedArray}. */
+export interface ToTypedArrayOptions {
+  /** The stream after whose work the elements are read. Default: the memory's home stream. */
+  readonly stream?: CudaStream;
+}
+
+const toTypedArrayOptionNames: OptionNames<ToTypedArrayOptions> = { stream: true };
 
 /**
  * The elements of a view. The host reads and writes page-locked and managed memory after waiting for the memory's home
@@ -150,10 +159,12 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * Copies the elements, in C order, to a typed array of the class `dtype.typedArray`. Device memory and page-locked
    * memory are read on their home stream, without blocking the event loop.
    *
-   * @throws {TypeError} if no typed array has elements of this type
+   * @param options `stream`: device memory is read there, in place of its home stream; other memory after its work, too
+   * @throws {TypeError} if no typed array has elements of this type, or the stream is closed or of another Cuda
    */
-  async toTypedArray(): Promise<TypedArrayOf<D>> {
-    return await toTypedArray(this) as TypedArrayOf<D>; // the class is `dtype.typedArray`
+  async toTypedArray(options: ToTypedArrayOptions = none): Promise<TypedArrayOf<D>> {
+    if (options !== none) checkOptions(options, toTypedArrayOptionNames);
+    return await toTypedArray(this, options.stream) as TypedArrayOf<D>; // the class is `dtype.typedArray`
   }
 
   /**

@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { importNumbers, isArrowDeviceSource, isArrowSource } from "../cdata/mod.ts";
+import { ArrowDeviceArray, importNumbers, isArrowDeviceSource, isArrowSource } from "../cdata/mod.ts";
 import type { ArrayParts, MakeArray } from "../copy/mod.ts";
 import { isSameDevice } from "../device/mod.ts";
 import {
+  DlpackTensor,
   fromArrayInterface,
   fromCudaArrayInterface,
   fromDlpack,
@@ -28,7 +29,7 @@ export interface ArraySource {
 
 /** A protocol by which arrays are imported. */
 interface Protocol {
-  /** The member by which an object speaks the protocol. */
+  /** The member by which an object speaks the protocol. What an export of ours returns does without. */
   readonly name: string;
   speaks(source: object): boolean;
   take(source: object, options: ImportOptions, make: MakeArray<StridedMemoryView>): StridedMemoryView;
@@ -36,7 +37,11 @@ interface Protocol {
 
 /** The protocols, in the order tried. */
 const protocols: readonly Protocol[] = [
-  { name: "__dlpack__", speaks: isDlpackSource, take: fromDlpack },
+  {
+    name: "__dlpack__",
+    speaks: (source) => isDlpackSource(source) || source instanceof DlpackTensor,
+    take: fromDlpack,
+  },
   {
     name: "__cuda_array_interface__",
     speaks: (source) => hasInterface(source, "__cuda_array_interface__"),
@@ -47,7 +52,11 @@ const protocols: readonly Protocol[] = [
     speaks: (source) => hasInterface(source, "__array_interface__"),
     take: (source, _, make) => fromArrayInterface(source, make),
   },
-  { name: "__arrow_c_device_array__", speaks: isArrowDeviceSource, take: importNumbers },
+  {
+    name: "__arrow_c_device_array__",
+    speaks: (source) => isArrowDeviceSource(source) || source instanceof ArrowDeviceArray,
+    take: importNumbers,
+  },
   { name: "__arrow_c_array__", speaks: isArrowSource, take: importNumbers },
 ];
 
@@ -95,8 +104,14 @@ export function fromArray(
 export function wayOut(source: unknown): string {
   if (Array.isArray(source)) return ". StridedMemoryView.fromArray() copies nested arrays of numbers";
   if (typeof source === "string") return ". new TextEncoder().encode(text) encodes a string as bytes";
+  if (isDescription(source)) return ". Pass the object that it describes, or { __cuda_array_interface__: it }";
   if (source instanceof ArrayBuffer) return ". new Uint8Array(buffer) shows the bytes of an ArrayBuffer";
   return "";
+}
+
+/** Whether a value is what `__cuda_array_interface__` returns, or `__array_interface__`. */
+function isDescription(source: unknown): boolean {
+  return isObject(source) && "typestr" in source && "data" in source && "version" in source;
 }
 
 /**

@@ -14,7 +14,7 @@
  */
 export type { CopyableArray } from "./copyable_array.ts";
 export type { CreateOptions } from "./create.ts";
-export type { AsTypedArrayOptions, ElementArray } from "./element_array.ts";
+export type { AsTypedArrayOptions, ElementArray, ToTypedArrayOptions } from "./element_array.ts";
 export type { ExportedArray } from "./exported_array.ts";
 export { arraySource, isArraySource } from "./from.ts";
 export type { FromBufferOptions } from "./from_buffer.ts";

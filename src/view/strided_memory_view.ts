@@ -92,8 +92,9 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Copy
   /**
    * Views any array without copying it: a typed array, or an object that speaks an exchange protocol. Of `__dlpack__`,
    * `__cuda_array_interface__`, `__array_interface__`, `__arrow_c_device_array__` and `__arrow_c_array__`, the first
-   * that it has is used. A view is returned as is, except a view of device memory that will be used on a stream other
-   * than its own: that is imported like another library's array, in order, until it is closed.
+   * that it has is used; what `toDlpack()` and `toArrowDevice()` return is taken. A view is returned as is, except a
+   * view of device memory that will be used on a stream other than its own: that is imported like another library's
+   * array, in order, until it is closed.
    *
    * @throws {TypeError} for anything else
    * @throws {ExchangeError} if the array cannot be imported as it is

@@ -4,6 +4,7 @@
  * @module
  */
 import { type ArrayParts, byteCount, readElements } from "../copy/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
 import {
   checkOptions,
   denseLayout,
@@ -44,10 +45,10 @@ export function memoryOfArray({ buffer, byteOffset, byteLength }: TypedArray): M
 }
 
 /** Copies an array's elements to a typed array. See `StridedMemoryView.toTypedArray`. */
-export async function toTypedArray(array: ArrayParts): Promise<TypedArray> {
+export async function toTypedArray(array: ArrayParts, stream: CudaStream | undefined): Promise<TypedArray> {
   const copy = new (array.dtype.require("typedArray"))(unwrittenArrayBuffer(byteCount(array)));
   if (array.layout.volume > 0) {
-    await readElements(array, new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength));
+    await readElements(array, new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength), stream);
   }
   return copy;
 }

@@ -1,16 +1,25 @@
 /**
  * Reading device memory through a copy on the device, as many reads do: work enqueued meanwhile changes nothing.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { Cuda, DeviceMemoryResource, StridedMemoryView } from "../../mod.ts";
+import {
+  Cuda,
+  type CudaDevice,
+  DeviceMemoryResource,
+  ManagedMemoryResource,
+  PinnedMemoryResource,
+  StridedMemoryView,
+  SynchronousMemoryResource,
+} from "../../mod.ts";
 import { canStartThreads } from "../../src/native/thread_team.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { StridedLayout } from "../../src/layout/mod.ts";
 import { readBack } from "../../src/copy/read_back.ts";
 import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
 
 const missing = canStartThreads() ? null : "machine code is forbidden here";
 const plan = { threads: 2, slots: 4, chunk: 4096, piece: 1500 };
@@ -47,6 +56,56 @@ for (const staging of [plan, null]) {
     }
   });
 }
+
+const placesByHome = {
+  device: (device: CudaDevice) => device.memory,
+  synchronous: (device: CudaDevice) => new SynchronousMemoryResource(device),
+  pinned: (device: CudaDevice) => new PinnedMemoryResource(device),
+  managed: (device: CudaDevice) => new ManagedMemoryResource(device),
+};
+
+// The option was ignored: a read in the order of the home stream misses what another stream has yet to write.
+test("elements are read after the work of the given stream, wherever they are and whatever their home", async () => {
+  const places = fc.constantFrom(...Object.values(placesByHome));
+  const property = fc.asyncProperty(
+    places,
+    fc.boolean(),
+    fc.nat(),
+    fc.nat(255),
+    async (place, hasHome, seed, value) => {
+      const cuda = Cuda.simulate({ schedule: "random", seed });
+      const device = cuda.device(0);
+      const [home, other] = [device.createStream({ nonBlocking: true }), device.createStream({ nonBlocking: true })];
+      const buffer = place(device).allocate(4096, hasHome || place === placesByHome.device ? { stream: home } : {});
+      const view = StridedMemoryView.fromBuffer(buffer, { shape: [64, 64], dtype: "uint8" }).T;
+      other.wait(home);
+      buffer.fill(value, { stream: other });
+      const read = await view.toTypedArray({ stream: other });
+      assertEquals([...read], new Array(4096).fill(value));
+      home.wait(other);
+      buffer.close();
+      cuda.close();
+    },
+  );
+  await check(property, 100);
+});
+
+test("a stream on which nothing can be read is refused before anything is read", async () => {
+  using cuda = Cuda.simulate();
+  const [device, elsewhere] = [cuda.device(0), Cuda.simulate().device(0)];
+  const closed = device.createStream();
+  closed.close();
+  for (const view of [StridedMemoryView.zeros([2], { device }), StridedMemoryView.zeros([2])]) {
+    await assertRejects(() => view.toTypedArray({ stream: closed }), TypeError, "Cannot read on a stream");
+    await assertRejects(() => view.toTypedArray({ strm: closed } as never), TypeError, "strm");
+  }
+  const view = StridedMemoryView.zeros([2], { device });
+  await assertRejects(
+    () => view.toTypedArray({ stream: elsewhere.createStream() }),
+    TypeError,
+    "Cannot read on a stream",
+  );
+});
 
 test(...needs(missing, "where the device has no memory for a copy, pinned memory is used"), async () => {
   using cuda = Cuda.simulate({ memory: 2 ** 21 }); // one piece of a pool

@@ -17,10 +17,12 @@ export const copyMutations: readonly Mutation[] = [
       "The typed array that is returned is not written yet.",
     ],
     [
-      "  } else if (stream !== null) {\n",
-      "  } else if (stream !== null && !stream.isDone) {\n",
+      "  if (stream !== null) {\n",
+      "  if (stream !== null && !stream.isDone) {\n",
       "Page-locked memory is read before work of the default stream that the home stream's next work waits for.",
     ],
+    ["given ?? stream ?? device", "stream ?? device", "A device's memory is read before the work of the given stream."],
+    ["    await given.completed();\n", "", "The host reads before the work of the given stream."],
   ]),
   ...law("copy/copyOnHost", [
     ["hostWaitsFor(order)", "order?.synchronize()", "The host copies what a default stream has not written yet."],

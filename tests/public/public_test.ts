@@ -71,7 +71,8 @@ function packed(entries: Readonly<Record<string, string>>): Record<string, Recor
   return Object.fromEntries(
     Object.entries(entries).map(([subpath, source]) => {
       const name = basename(source, ".ts");
-      const native = { deno: `./dist/${name}.js`, node: `./dist/node/${name}.js` };
+      const deno = ["mod", "cuda"].includes(name) ? "deno/" : ""; // where simulators and checkers are made
+      const native = { deno: `./dist/${deno}${name}.js`, node: `./dist/node/${name}.js` };
       return [subpath, {
         types: source.replace("./", "./dist/types/").replace(/\.ts$/, ".d.ts"),
         bun: `./dist/bun/${name}.js`,

@@ -91,3 +91,24 @@ test("JSON of device memory says that the host cannot read it", () => {
   const there = StridedMemoryView.zeros([2], { device: cuda.device(0) });
   assertThrows(() => JSON.stringify(there), TypeError, "device memory");
 });
+
+// Only fromDlpack() and fromArrowDevice() took them.
+test("what an array exports is viewed by the same call as any array, at the same address, and is taken", () => {
+  const view = StridedMemoryView.arange(6, "int16").reshaped([2, 3]);
+  for (const made of [view.toDlpack(), view.toArrowDevice()]) {
+    const seen = StridedMemoryView.from(made);
+    assertEquals([seen.ptr, seen.dtype.name, seen.toArray()], [view.ptr, "int16", view.toArray()]);
+    assertEquals(made.released, false);
+    seen.close();
+    assertEquals(made.released, true);
+  }
+});
+
+test("a description of an array says that it is none, and what is", () => {
+  using cuda = Cuda.simulate();
+  const there = StridedMemoryView.zeros([2], { device: cuda.device(0) });
+  const described = there.toCudaArrayInterface();
+  assertThrows(() => StridedMemoryView.from(described), TypeError, "{ __cuda_array_interface__: it }");
+  const seen = StridedMemoryView.from({ __cuda_array_interface__: described }, { device: cuda.device(0) });
+  assertEquals(seen.ptr, there.ptr);
+});
