@@ -9,14 +9,13 @@ import type { UcxActiveMessage } from "./active_messages/active_messages.ts";
 import { readArrayHeader } from "./array_header.ts";
 import { checkLimits, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import type { MessageQueue } from "./active_messages/message_queue.ts";
-import { newArray, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
+import { NewMemory, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
 
 /** Options of {@linkcode UcxEndpoint.recvArray}. */
 export interface ReceiveArrayOptions extends LimitOptions, PlaceOptions {}
 
 const receiveArrayOptionNames: OptionNames<ReceiveArrayOptions> = { ...limitOptionNames, ...placeOptionNames };
 
-// law ucx/recvArray: ucx/arrays, ucx/gpu_behaviours
 /** Receives the next array of a queue. @param over makes the error if there are no more */
 export async function recvArray(
   queue: MessageQueue<UcxActiveMessage>,
@@ -25,6 +24,7 @@ export async function recvArray(
 ): Promise<StridedMemoryView> {
   checkOptions(options, receiveArrayOptionNames);
   checkLimits(options);
+  const memory = new NewMemory(options);
   const { signal, clear } = timeLimit("ucp_am_recv_data_nbx", options);
   const limits = signal === undefined ? {} : { signal };
   try {
@@ -32,17 +32,9 @@ export async function recvArray(
     if (message === null) throw over();
     using _message = message; // dropped, unless it is received
     const { dtype, shape } = readArrayHeader(message.header, message.length);
-    const array = newArray(dtype, shape, options);
+    const array = memory.array(dtype, shape);
     try {
-      const { device } = array.buffer;
-      if (device === null || message.canComeTo(array.buffer)) await message.recv(array, limits);
-      else {
-        using staged = newArray(dtype, shape, {});
-        await message.recv(staged, limits);
-        const stream = options.stream ?? array.buffer.stream ?? device.defaultStream;
-        array.copyFrom(staged, { stream });
-        await stream.completed(); // any stream may use it now, also where the memory has no home that says otherwise
-      }
+      await memory.receive(array, message.canComeTo(array.buffer), (into) => message.recv(into, limits));
       return array;
     } catch (error) {
       array.close();

@@ -3,15 +3,18 @@
  *
  * @module
  */
-import type { CudaStream } from "../device/mod.ts";
-import { DType, type OptionNames, type Shape, StridedLayout } from "../layout/mod.ts";
-import { HostMemoryResource, type MemoryResource } from "../memory/mod.ts";
+import { CudaDevice, type CudaStream } from "../device/mod.ts";
+import { DType, none, type OptionNames, type Shape, show, StridedLayout } from "../layout/mod.ts";
+import { HostMemoryResource, type MemoryBuffer, MemoryResource } from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 
 /** Where received data go. */
 export interface PlaceOptions {
-  /** The resource that allocates the memory, for example `device.memory`. Default: the host's ordinary memory. */
-  readonly place?: MemoryResource;
+  /**
+   * The resource that allocates the memory, for example `device.memory`; a device, for that; or `"host"`. Default: the
+   * host's ordinary memory.
+   */
+  readonly place?: MemoryResource | CudaDevice | "host";
   /** The stream that becomes the memory's home stream. Host memory needs none. */
   readonly stream?: CudaStream;
 }
@@ -21,17 +24,68 @@ export const placeOptionNames: OptionNames<PlaceOptions> = { place: true, stream
 
 const host = new HostMemoryResource();
 
-/** New memory for a dense array. Closing the view frees it. */
-export function newArray(dtype: DType, shape: Shape, { place = host, stream }: PlaceOptions): StridedMemoryView {
-  const layout = StridedLayout.dense(shape, dtype.itemsize);
-  const bytes = Math.ceil(layout.volume * dtype.itemsize);
-  const buffer = place.allocate(bytes, stream === undefined ? {} : { stream });
-  return StridedMemoryView[makeView](buffer, 0, layout, dtype, false, buffer);
+/** Where new memory comes from. */
+export class NewMemory {
+  readonly #resource: MemoryResource;
+  readonly #stream: CudaStream | undefined;
+
+  // law ucx/NewMemory.constructor: ucx/arrays
+  /**
+   * Checks the options by an allocation of nothing: a message that was taken, and then finds no memory, is lost.
+   *
+   * @throws {TypeError} if there is no such place, or it allocates nothing on the stream
+   */
+  constructor({ place = host, stream }: PlaceOptions) {
+    this.#resource = resourceOf(place);
+    this.#stream = stream;
+    this.#allocate(0).close();
+  }
+
+  #allocate(bytes: number): MemoryBuffer {
+    return this.#resource.allocate(bytes, this.#stream === undefined ? none : { stream: this.#stream });
+  }
+
+  /** New memory for a dense array. Closing the view frees it. */
+  array(dtype: DType, shape: Shape): StridedMemoryView {
+    const layout = StridedLayout.dense(shape, dtype.itemsize);
+    const buffer = this.#allocate(Math.ceil(layout.volume * dtype.itemsize));
+    return StridedMemoryView[makeView](buffer, 0, layout, dtype, false, buffer);
+  }
+
+  /** New memory for `count` bytes. */
+  bytes(count: number): StridedMemoryView {
+    return this.array(byte, [count]);
+  }
+
+  // law ucx/NewMemory.receive: ucx/arrays, ucx/message_parts, ucx/gpu_behaviours
+  /**
+   * Receives into new memory, by way of the host where UCX cannot use it.
+   *
+   * @param isKnown whether it can
+   */
+  async receive<T>(
+    array: StridedMemoryView,
+    isKnown: boolean,
+    receive: (into: StridedMemoryView) => Promise<T>,
+  ): Promise<T> {
+    const { device, stream: home } = array.buffer;
+    if (device === null || isKnown) return await receive(array);
+    using staged = new NewMemory({}).array(array.dtype, array.shape);
+    const received = await receive(staged);
+    const stream = this.#stream ?? home ?? device.defaultStream;
+    array.copyFrom(staged, { stream });
+    await stream.completed(); // any stream may use it now, also where the memory has no home that says otherwise
+    return received;
+  }
 }
 
 const byte = DType.from("uint8");
 
-/** New memory for `count` bytes. */
-export function newBytes(count: number, options: PlaceOptions): StridedMemoryView {
-  return newArray(byte, [count], options);
+function resourceOf(place: PlaceOptions["place"]): MemoryResource {
+  if (place instanceof MemoryResource) return place;
+  if (place instanceof CudaDevice) return place.memory;
+  if (place === "host") return host;
+  throw new TypeError(
+    `Cannot receive in ${show(place)}: expected a MemoryResource, such as device.memory, a CudaDevice, or "host"`,
+  );
 }

@@ -13,7 +13,8 @@ import { abortable } from "../unix/mod.ts";
 import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import { type Part, partHeaderBytes, readPartHeader } from "./message_parts.ts";
-import { newBytes, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
+import { isKnown } from "./memory_route.ts";
+import { NewMemory, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
 import type { Operation, OperationPool, Owner } from "./operation.ts";
 import type { PoolStaging } from "./pool_staging.ts";
 import type { Progress } from "./progress.ts";
@@ -173,6 +174,7 @@ export class Receiver {
     this.#open("receive");
     const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
     checkLimits(options);
+    const memory = new NewMemory(options);
     const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, owner?.over);
     const { before, pass } = this.#many.take(match);
     let parts: Promise<StridedMemoryView[] & { readonly tag: bigint }> | undefined;
@@ -183,7 +185,7 @@ export class Receiver {
       const first = await this.recv(header, { ...match, ...limits }, owner, plainTags);
       // Its parts are received even if the limits end this before they arrive: otherwise the next receive for the tag
       // would take them for messages.
-      const received = this.#recvParts(header, first, options, owner, Math.min(most, options.messageBytes ?? Infinity));
+      const received = this.#recvParts(header, first, memory, owner, Math.min(most, options.messageBytes ?? Infinity));
       parts = received;
       return await abortable(received, signal).catch((error) => {
         received.then((views) => views.forEach((view) => view.close()), () => {});
@@ -200,7 +202,7 @@ export class Receiver {
   async #recvParts(
     header: Uint8Array<ArrayBuffer>,
     { length, tag }: Received,
-    place: PlaceOptions,
+    memory: NewMemory,
     owner: Owner | null,
     most: number,
   ): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
@@ -221,8 +223,14 @@ export class Receiver {
     }
     const views: StridedMemoryView[] = [];
     try {
-      for (const { bytes } of parts) views.push(newBytes(bytes, place));
-      const arrived = await Promise.allSettled(views.map((view) => this.recv(view, fromSender, owner, plainTags)));
+      for (const { bytes } of parts) views.push(memory.bytes(bytes));
+      const arrived = await Promise.allSettled(views.map((view) =>
+        memory.receive(
+          view,
+          isKnown(view.buffer, this.#cuda),
+          (into) => this.recv(into, fromSender, owner, plainTags),
+        )
+      ));
       arrived.forEach((part, i) => {
         if (part.status === "rejected") throw part.reason;
         const { bytes } = parts[i] ?? { bytes: 0 };

@@ -181,13 +181,16 @@ export const ucxMutations: readonly Mutation[] = [
     ["  if (expected !== bytes) {", "  if (false) {", "An array extends past its message."],
     [" || !isShape(shape)", "", "Any shape that a peer sends is accepted."],
   ]),
-  ...law("ucx/recvArray", [
+  ...law("ucx/NewMemory.constructor", [
+    ["    this.#allocate(0).close();\n", "", "An array for which there can be no memory is lost."],
+  ]),
+  ...law("ucx/NewMemory.receive", [
     [
-      "        array.copyFrom(staged",
-      "        if (0) array.copyFrom(staged",
+      "    array.copyFrom(staged",
+      "    if (0) array.copyFrom(staged",
       "A small array for a GPU has no elements.",
     ],
-    ["        await stream.completed();", "", "A small array is not there yet where it has no home stream."],
+    ["    await stream.completed();", "", "A small array is not there yet where it has no home stream."],
   ]),
   ...law("ucx/proofOf", [
     ["`${side}\\n`", '""', "A proof that is reflected is accepted."],

@@ -1,7 +1,14 @@
 /** Arrays arrive unchanged: element type, shape and elements, in the requested kind of memory. */
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, HostMemoryResource, PinnedMemoryResource, StridedMemoryView, Ucx } from "../../mod.ts";
+import {
+  Cuda,
+  HostMemoryResource,
+  PinnedMemoryResource,
+  StridedMemoryView,
+  SynchronousMemoryResource,
+  Ucx,
+} from "../../mod.ts";
 import { DType } from "../../src/layout/mod.ts";
 import { readArrayHeader, writeArrayHeader } from "../../src/ucx/array_header.ts";
 import { apart, meeting, pattern, positionsOf } from "../support/arrays.ts";
@@ -92,6 +99,46 @@ test("arrays arrive in page-locked and GPU memory, small and large, in order wit
   }
   stream.close();
   cuda.close();
+});
+
+// A place that is none was found out when the message had been taken: the array, and the parts, were lost.
+test("a place where nothing can be received is refused before anything is taken; a device and the host are places", async () => {
+  await using ends = await pair();
+  const { endpoint, receiver } = ends;
+  using cuda = Cuda.simulate({ schedule: "latest" });
+  const device = cuda.device(0);
+  const [stream, closed, captured] = [device.createStream(), device.createStream(), device.createStream()];
+  closed.close();
+  const elsewhere = Cuda.simulate().device(0).createStream();
+  const values = Float64Array.of(1, 2, 3);
+  using capture = captured.beginCapture();
+  const wrong: readonly object[] = [
+    ...[null, 0, "device", device.defaultStream, {}].map((place) => ({ place })),
+    ...[closed, elsewhere, captured, 1n].map((one) => ({ place: device.memory, stream: one })),
+  ];
+  for (const options of wrong) {
+    const sends = [endpoint.sendArray(values), endpoint.sendMany([values])];
+    await assertRejects(() => receiver.recvArray(options), TypeError, "Cannot");
+    await assertRejects(() => receiver.recvMany(options), TypeError, "Cannot");
+    using array = await receiver.recvArray();
+    const [part] = await receiver.recvMany();
+    assertEquals([array.toArray(), part?.nbytes], [[1, 2, 3], 24]);
+    part?.close();
+    await Promise.all(sends);
+  }
+  capture.end().close();
+  for (const place of [device, device.memory, new SynchronousMemoryResource(device), "host"] as const) {
+    const given = place === "host" ? { place } : { place, stream };
+    const sends = [endpoint.sendArray(values), endpoint.sendMany([values])];
+    using array = await receiver.recvArray(given);
+    const [part] = await receiver.recvMany(given);
+    assert(part !== undefined);
+    assertEquals([array.device, part.device], place === "host" ? [null, null] : [device, device]);
+    assertEquals([...await array.toTypedArray()], [1, 2, 3]);
+    assertEquals([...await part.toTypedArray()], [...new Uint8Array(values.buffer)]);
+    part.close();
+    await Promise.all(sends);
+  }
 });
 
 test("a cancelled receive takes no array, a closed endpoint is an error, and a pending wait ends", async () => {
