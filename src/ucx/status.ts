@@ -13,7 +13,7 @@ export function advice(status: number): string | undefined {
     case ucs_status_t.UCS_ERR_CONNECTION_RESET:
     case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:
     case ucs_status_t.UCS_ERR_NOT_CONNECTED:
-      return "The other process has ended";
+      return "The other side has closed the connection, or its process has ended";
     case ucs_status_t.UCS_ERR_UNREACHABLE:
       return "No transport that is enabled here reaches that worker: compare UCX_TLS and UCX_NET_DEVICES of both sides";
     default:

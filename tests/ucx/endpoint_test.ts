@@ -125,7 +125,11 @@ test("force does not wait for a flush, and the flush that it cancels is no failu
 
 test("an endpoint whose peer is gone closes by force: a flush would never end", async () => {
   const { ucp, endpoint } = open();
-  const stuck = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
+  const stuck = assertRejects(
+    () => endpoint.send(new Uint8Array(1)),
+    UcxError,
+    "has closed the connection, or its process has ended",
+  );
   const failure = new UcxError("ucp_worker_progress", reset);
   endpoint.fail(failure);
   endpoint.fail(new UcxError("ucp_worker_progress", cancelled)); // the first reason counts
@@ -145,7 +149,11 @@ test("an endpoint whose peer is gone closes by force: a flush would never end", 
 test("a lost endpoint ends its sends and its close with the reason; a closed one is left alone", async () => {
   const { ucp, endpoint, forgotten } = open();
   // Requests 1 and 2.
-  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
+  const send = assertRejects(
+    () => endpoint.send(new Uint8Array(1)),
+    UcxError,
+    "has closed the connection, or its process has ended",
+  );
   const aborted = new AbortController();
   const abort = assertRejects(() => endpoint.send(new Uint8Array(1), { signal: aborted.signal }), TypeError, "mine");
   aborted.abort(new TypeError("mine"));
@@ -180,8 +188,12 @@ test("a lost endpoint ends its sends and its close with the reason; a closed one
 // openucx 1.13 completed neither, in a fifth of all runs of death_test beside other tests.
 test("operations that UCX never completes after it failed an endpoint end all the same, for UCX's reason", async () => {
   const { ucp, endpoint } = open();
-  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended");
-  const flush = assertRejects(() => endpoint.flush(), UcxError, "The other process has ended");
+  const send = assertRejects(
+    () => endpoint.send(new Uint8Array(1)),
+    UcxError,
+    "has closed the connection, or its process has ended",
+  );
+  const flush = assertRejects(() => endpoint.flush(), UcxError, "has closed the connection, or its process has ended");
   const failure = new UcxError("ucp_worker_progress", reset);
   endpoint.fail(failure);
   await settle();

@@ -182,7 +182,7 @@ test("an operation that waits for its memory ends with its endpoint or worker, a
   const reasons = {
     "The endpoint was closed": (one: UcxEndpoint) => one.close({ force: true }),
     "ucp_worker_progress failed": (one: UcxEndpoint) => one.fail(error),
-    "The other process has ended": (one: UcxEndpoint) => one.lose(),
+    "The other side has closed the connection, or its process has ended": (one: UcxEndpoint) => one.lose(),
     "enough": (_: UcxEndpoint, aborter: AbortController) => aborter.abort(new TypeError("enough")),
   };
   for (const [reason, act] of Object.entries(reasons)) {
