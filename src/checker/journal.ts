@@ -271,7 +271,7 @@ export class Journal {
       const [one] = meeting(other);
       if (one !== undefined) this.#addRace(one, other);
     }
-    this.#ofKernels.push(...touched);
+    for (const entry of touched) this.#ofKernels.push(entry);
   }
 
   // law checker/Journal.sweep: checker/kernels

@@ -167,6 +167,7 @@ function entryOf({ name, method, crc, packed, size, at }: Written): Uint8Array {
 function endOf(written: readonly Written[], at: number): Uint8Array {
   const size = written.reduce((sum, one) => sum + entryOf(one).length, 0);
   const count = written.length;
+  if (count === 0) return fields([4, 0x06054b50], [2, 0], [2, 0], [2, 0], [2, 0], [4, 0], [4, 0], [2, 0]); // for NumPy
   return joined(
     fields(
       ...[[4, 0x06064b50], [8, 44], [2, 45], [2, 45], [4, 0], [4, 0]] as const,

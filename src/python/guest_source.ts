@@ -1385,6 +1385,7 @@ def take_requests():
     del requests[: len(taken)]
     return taken
 
+import contextlib
 import inspect
 import queue
 import threading
@@ -1492,7 +1493,7 @@ def run_in_loop(job):
     with threads_lock:
         if loop is None:
             loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="causeway-asyncio", daemon=True).start()
+            threading.Thread(target=run_for_ever, name="causeway-asyncio", daemon=True).start()
 
     async def run():
         job.task = asyncio.current_task()
@@ -1514,6 +1515,14 @@ def run_in_loop(job):
             job.task = None
 
     asyncio.run_coroutine_threadsafe(run(), loop)
+
+
+# law python/run_for_ever: python/async
+def run_for_ever():
+    """Run the loop. A task's SystemExit and KeyboardInterrupt also leave it, and stop() ends it: others wait in it."""
+    while True:
+        with contextlib.suppress(BaseException):  # who awaits the task has it, too
+            loop.run_forever()
 
 
 def take_finished():

@@ -139,8 +139,8 @@ export class Handle {
       : functionOf(python, object, owner.object, kind) === this.#function;
     if (!isSame) return false;
     const isReleased = this.#reference.object === 0n;
-    if (!isReleased) python.release(object);
     this.giveAgain(isReleased ? object : 0n);
+    if (!isReleased) python.release(object); // last: the caller releases it if anything is thrown
     return true;
   }
 
@@ -166,7 +166,7 @@ export class Handle {
     return object;
   }
 
-  // law python/Handle.close: python/values, python/export_array, python/kept_attributes
+  // law python/Handle.close: python/values, python/export_array, python/kept_attributes, python/functions
   /** Releases the object, unless the same attribute has other users. */
   close(): void {
     if (this.#users > 1) {
@@ -183,6 +183,8 @@ export class Handle {
     this.#reference.object = 0n;
     if (object === 0n) return;
     const { python } = this;
+    // Python is inside a function of JavaScript: what called it may use the object.
+    if (python.isCalledBack) return python.releaseLater(object);
     python.enter();
     try {
       python.releaseAndPoll(object);

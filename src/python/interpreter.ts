@@ -220,19 +220,26 @@ export class Interpreter {
   /** Takes the interpreter's lock, unless this thread holds it. Each call must be matched by one of `leave`. */
   enter(): void {
     this.turn++;
-    if (this.#depth++ > 0) return;
-    this.#state = this.api.threads.PyGILState_Ensure();
+    if (this.#depth > 0) {
+      this.#depth++;
+      return;
+    }
+    this.#state = this.api.threads.PyGILState_Ensure(); // first: a stack without room for the call throws
+    this.#depth = 1;
     if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
     if (this.#toRelease.length === 0) return;
     try {
-      this.releaseAndPoll(...this.#toRelease.splice(0));
+      const due = this.#toRelease;
+      this.#toRelease = [];
+      for (const object of due) this.release(object);
+      this.poll();
     } catch (error) {
       this.leave();
       throw error;
     }
   }
 
-  // law python/Interpreter.leave: python/values, python/export_array
+  // law python/Interpreter.leave: python/values, python/export_array, python/functions
   /** Releases the lock when the outermost `enter` on this thread is left. */
   leave(): void {
     if (this.#depth > 1) {
@@ -242,9 +249,12 @@ export class Interpreter {
     try {
       this.beforeUnlock?.();
     } finally {
-      this.#depth = 0;
-      if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
+      // Left by a RangeError of JavaScript's stack, before the call's own error could be taken. The next call would fail.
+      const { errors } = this.api;
+      if (errors.PyErr_Occurred() !== 0n) errors.PyErr_Clear();
       this.api.threads.PyGILState_Release(this.#state);
+      this.#depth = 0; // not before: without room for the call the lock is still held
+      if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
     }
   }
 
@@ -304,7 +314,7 @@ export class Interpreter {
     }
     this.#depth = 1;
     if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
-    const status = native.run(locking);
+    const status = this.#runLocking(native, locking);
     if (status >= Status.object) {
       this.#state = native.state;
     } else if (native.hasKeptLock) {
@@ -315,6 +325,17 @@ export class Interpreter {
       if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
     }
     return status;
+  }
+
+  /** Runs a program that takes the lock. Without room on the stack for that, nothing has happened. */
+  #runLocking(native: NativeCalls, locking: NativeProgram["locking"]): Status {
+    try {
+      return native.run(locking);
+    } catch (error) {
+      this.#depth = 0;
+      if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
+      throw error;
+    }
   }
 
   /** JavaScript functions that Python holds, and calls that do not block. The first use needs the lock. */

@@ -84,7 +84,7 @@ export class JavaScriptSide {
     let key = this.#keys.get(fn);
     if (key === undefined) this.#keys.set(fn, key = ++lastKey);
     this.#functions.set(key, fn);
-    return python.callHelper("function_of", [python.smallInteger(key), python.text(fn.name)]);
+    return python.callHelper("function_of", [python.smallInteger(key), python.text(String(fn.name))]);
   }
 
   /** The function behind an object made by `give`; undefined if another thread passed it. */

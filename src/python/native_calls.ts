@@ -376,7 +376,10 @@ export class NativeCalls {
     this.#view.setBigUint64(offsets.object, object, littleEndian);
     this.#view.setBigUint64(offsets.name, name, littleEndian);
     const words = expected ?? nothingExpected;
-    if (this.#expected !== words) this.#words.set(this.#expected = words, expectedWord);
+    if (this.#expected !== words) {
+      this.#words.set(words, expectedWord); // first: without room on the stack it throws
+      this.#expected = words;
+    }
     this.#ints[2 * adoptsWord] = adopts ? 1 : 0;
     return this.#programs.attribute;
   }

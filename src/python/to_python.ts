@@ -183,9 +183,10 @@ class Conversion {
     const floats = python.floatLists.make(items);
     if (floats !== 0n) return floats;
     const { PyList_New, PyList_SetItem } = python.api.lists;
-    return this.#filled(items, () => PyList_New(BigInt(items.length)), (made) => {
+    const { length } = items; // a getter of an item may change it
+    return this.#filled(items, () => PyList_New(BigInt(length)), (made) => {
       // adopts the references
-      for (let i = 0; i < items.length; i++) PyList_SetItem(made, position(i), this.value(items[i]));
+      for (let i = 0; i < length; i++) PyList_SetItem(made, position(i), this.value(items[i]));
     });
   }
 

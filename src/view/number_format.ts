@@ -54,7 +54,7 @@ const INTEGERS: NumberFormat = {
   alone: (value) => `${value as number | bigint}`, // of an integer type
   together(values) {
     const words = values.map(INTEGERS.alone);
-    const width = Math.max(...words.map((word) => word.length));
+    const width = longest(words);
     return words.map((word) => word.padStart(width));
   },
 };
@@ -128,7 +128,7 @@ function floatsTogether(values: readonly number[], type: FloatType, plus: "" | "
     if (!Number.isFinite(value)) return (value === -Infinity ? "" : plus) + special(value);
     return (value < 0 || Object.is(value, -0) ? "-" : plus) + write(Math.abs(value));
   });
-  const width = Math.max(...words.map((word) => word.length));
+  const width = longest(words);
   return words.map((word) => word.padStart(width));
 }
 
@@ -173,7 +173,7 @@ function atMost(count: number, shortest: Decimal, size: number): Decimal {
 }
 
 function longest(words: readonly string[]): number {
-  return Math.max(0, ...words.map((word) => word.length));
+  return words.reduce((most, { length }) => Math.max(most, length), 0); // too many to be arguments of one call
 }
 
 /**
@@ -182,6 +182,7 @@ function longest(words: readonly string[]): number {
 function needsExponent(sizes: readonly number[], { round, large }: FloatType): boolean {
   const nonzero = sizes.filter((size) => size > 0);
   if (nonzero.length === 0) return false;
-  const [least, greatest] = [Math.min(...nonzero), Math.max(...nonzero)];
+  const least = nonzero.reduce((one, other) => Math.min(one, other));
+  const greatest = nonzero.reduce((one, other) => Math.max(one, other));
   return greatest >= large || least < round(1e-4) || round(greatest / least) > 1000;
 }

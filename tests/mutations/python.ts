@@ -430,7 +430,11 @@ export const pythonMutations: readonly Mutation[] = [
       "A replaced member of a module keeps its old value.",
     ],
     [" === this.#function;\n", " !== 0n;\n", "A replaced method keeps its old value."],
-    ["    if (!isReleased) python.release(object);\n", "", "Methods that are read again are never freed."],
+    [
+      "    if (!isReleased) python.release(object); // last: the caller releases it if anything is thrown\n",
+      "",
+      "Methods that are read again are never freed.",
+    ],
   ]),
   ...law("python/Handle.giveAgain", [
     ["    this.#users++;\n", "", "Closing a method closes it for all other users."],
@@ -465,6 +469,11 @@ export const pythonMutations: readonly Mutation[] = [
       "A member of a module is closed while others use it.",
     ],
     ["      this.#attributes = null;\n", "", "A closed object's methods are kept."],
+    [
+      "    if (python.isCalledBack) return python.releaseLater(object);\n",
+      "",
+      "What has called a function goes on with an object that the function has freed.",
+    ],
   ]),
   ...law("python/Handle.lookUp", [
     [
@@ -550,6 +559,18 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Interpreter.leave", [
     ["      this.api.threads.PyGILState_Release(this.#state);\n", "", "Python's threads wait for ever."],
+    [
+      "      if (errors.PyErr_Occurred() !== 0n) errors.PyErr_Clear();\n",
+      "",
+      "A call fails with an earlier one's error.",
+    ],
+  ]),
+  ...law("python/run_for_ever", [
+    [
+      "    while True:\n        with contextlib",
+      "    if True:\n        with contextlib",
+      "A coroutine that exits ends all others.",
+    ],
   ]),
   ...law("python/Interpreter.poll", [
     [

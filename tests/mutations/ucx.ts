@@ -501,8 +501,8 @@ export const ucxMutations: readonly Mutation[] = [
     ["protocol? ${sameErrors}", "protocol?", "The error blames the protocol where the two sides differ in errors."],
     ["reach it. ${sameErrors}", "reach it.", "The error blames the versions where the two sides differ in errors."],
     [
-      "return said(`The listener at",
-      "return error; said(`",
+      'if (secret === "proved") {',
+      "if (false) {",
       "The error does not say which versions cannot reach each other.",
     ],
     [

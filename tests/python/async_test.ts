@@ -86,6 +86,38 @@ test(
   },
 );
 
+// The thread of asyncio's loop ended with its loop: that call, and every later one, waited for ever.
+test(...needs(missing, "a coroutine that leaves or stops the event loop is over, and later ones run"), async () => {
+  const python = open();
+  python.run(`
+import asyncio
+async def fine(): return 5
+async def leaves(error): raise error
+async def task(error): return await asyncio.create_task(leaves(error))
+async def gathered(error): return await asyncio.gather(leaves(error), fine())
+async def called(error):
+    def leave(): raise error
+    asyncio.get_running_loop().call_soon(leave)
+    await asyncio.sleep(0.01)
+async def stops(_): asyncio.get_running_loop().stop()
+`);
+  const fine = python.async(python.evaluate("fine"));
+  const limit = () => ({ signal: AbortSignal.timeout(20_000) });
+  for (const error of ["SystemExit", "KeyboardInterrupt", "ValueError"]) {
+    const raised = python.evaluate(`${error}("gone")`);
+    for (const name of ["leaves", "task", "gathered"]) {
+      const call = python.async(python.evaluate(name), limit());
+      await assertRejects(() => call(raised), PythonError, error);
+      assertEquals(await fine(), 5, `${name} ${error}`);
+    }
+    for (const name of ["called", "stops"]) {
+      if (error === "ValueError") continue; // which asyncio prints, and goes on
+      await python.async(python.evaluate(name), limit())(raised);
+      assertEquals(await fine(), 5, `${name} ${error}`);
+    }
+  }
+});
+
 test(...needs(missing, "an aborted call ends at once, and is not made if it has not begun"), async () => {
   const python = open();
   python.run(functions + "began = []\ncancelled = []\ngate = threading.Event()");

@@ -138,3 +138,23 @@ test(...needs(missing, "property names of a dict are its keys, except its method
   assertThrows(() => python.evaluate("object()")["length"], PythonError, "AttributeError");
   assertEquals(python.evaluate("type('Own', (), {'length': 5, '__len__': lambda self: 2})()")["length"], 5);
 });
+
+// The list had as many items as the array at first, some of them NULL, or too few.
+test(...needs(missing, "an array that a getter of an item changes becomes a list of its length before"), () => {
+  const python = open();
+  using repr: PyObject = python.builtins["repr"];
+  for (const length of [1, 2, 9]) {
+    const items: unknown[] = [
+      1,
+      {
+        get x() {
+          items.length = length;
+          return 2;
+        },
+      },
+      3,
+      4,
+    ];
+    assertEquals(repr(items), length > 2 ? "[1, {'x': 2}, 3, 4]" : "[1, {'x': 2}, None, None]");
+  }
+});

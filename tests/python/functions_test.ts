@@ -3,6 +3,7 @@ import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } f
 import { test } from "node:test";
 import { kwargs, liveExports, type PyObject, Python, PythonError, StridedMemoryView } from "../../mod.ts";
 import { Keywords } from "../../src/public/python.ts";
+import { handleOf } from "../../src/python/handle.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -36,6 +37,91 @@ test(...needs(missing, "a function receives the arguments that Python passes, an
     }),
     150,
   );
+});
+
+// What had called the function went on with memory that was freed, and the process ended with a segmentation fault.
+test(
+  ...needs(missing, "an object that a function closes stays until what has called the function is done with it"),
+  () => {
+    const python = open();
+    python.run(`
+class Key:
+    def __init__(self, act): self.act = act
+    def __hash__(self): return 1
+    def __eq__(self, other): self.act(); return False
+class Dynamic:
+    def __init__(self, act): self.act = act
+    def __getattribute__(self, name):
+        object.__getattribute__(self, "act")()
+        raise AttributeError(name)
+    def __getattr__(self, name): return [type(self).__name__, name]
+`);
+    const junk = () => python.run("del [bytes(size) for size in range(200, 300) for _ in range(100)][:]");
+    const [Key, Dynamic]: PyObject[] = [python.evaluate("Key"), python.evaluate("Dynamic")];
+    const dict: PyObject = python.evaluate("lambda key: {key: 1}")(
+      Key?.(() => {
+        dict.$close();
+        junk();
+      }),
+    );
+    assertThrows(() => dict.$item(Key?.(() => {})), PythonError, "KeyError");
+    assertThrows(() => dict.$item(1), TypeError, "closed");
+    let dynamic: PyObject | null = null;
+    dynamic = Dynamic?.(() => {
+      dynamic?.$close(); // not while it is made, which looks for attributes, too
+      junk();
+    });
+    assertThrows(() => dynamic?.["some"], TypeError, "closed");
+  },
+);
+
+// JavaScript's stack may end anywhere in a call. The lock was counted as held then, and the next call got the error.
+test(
+  ...needs(missing, "a call that ends in the middle leaves neither the lock nor an exception to the next one"),
+  () => {
+    open();
+    const interpreter = openInterpreter({});
+    const { threads, errors } = interpreter.api;
+    const real = threads.PyGILState_Ensure;
+    let taken = 0;
+    const replace = (value: () => number) =>
+      Object.defineProperty(threads, "PyGILState_Ensure", { value, writable: true });
+    try {
+      replace(() => {
+        throw new RangeError("no room on the stack");
+      });
+      assertThrows(() => interpreter.locked(() => {}), RangeError);
+      replace(() => {
+        taken++;
+        return real();
+      });
+      const leave = () => {
+        const { none } = interpreter.singletons;
+        interpreter.api.objects.PyObject_GetAttr(none, interpreter.name("missing")); // an AttributeError is pending now
+        throw new RangeError("no room on the stack");
+      };
+      assertThrows(() => interpreter.locked(leave), RangeError);
+      assertEquals(interpreter.locked(() => errors.PyErr_Occurred()), 0n);
+      assertEquals(taken, 2);
+    } finally {
+      replace(real);
+    }
+  },
+);
+
+test(...needs(missing, "any number of objects may be found by the collector in one turn"), () => {
+  const python = open();
+  const interpreter = openInterpreter({});
+  // They were passed as the arguments of one call, which fails for more than some hundred thousand.
+  const [count, references] = [1_000_000, () => python.evaluate("__import__('sys').getrefcount")(kept)];
+  const kept: PyObject = python.evaluate("object()");
+  const before = references();
+  const { object } = handleOf(kept) ?? { object: 0n };
+  interpreter.locked(() => {
+    for (let i = 0; i < count; i++) interpreter.retain(object);
+  });
+  for (let i = 0; i < count; i++) interpreter.releaseLater(object);
+  assertEquals(references(), before);
 });
 
 test(...needs(missing, "nested calls in both directions keep their arguments and the errors that they throw"), () => {

@@ -154,6 +154,14 @@ test("of many elements only the corners are printed", () => {
   assertEquals(table[3], " ...");
 });
 
+// Their widths were the arguments of one call of Math.max(): a RangeError.
+test("of short axes, however many, every element is printed", () => {
+  for (const [value, dtype] of [[1, "float64"], [1, "int32"], [{ re: 1, im: 0 }, "complex64"]] as const) {
+    const text = `${StridedMemoryView.full(new Array<number>(17).fill(2), value, dtype)}`;
+    assertEquals(text.match(/1/g)?.length, 2 ** 17, dtype);
+  }
+});
+
 test("elements that NumPy does not have are printed, too: packed ones, and lanes as an axis", () => {
   const bytes = StridedMemoryView.fromTypedArray(Uint8Array.of(0x21, 0x43)).buffer;
   const packed = StridedMemoryView.fromBuffer(bytes, { shape: [4], dtype: "uint4_packed" });

@@ -1,5 +1,6 @@
 """Calls that JavaScript does not wait for: on threads of Python's, and coroutines on a loop of asyncio's."""
 
+import contextlib
 import inspect
 import queue
 import threading
@@ -109,7 +110,7 @@ def run_in_loop(job):
     with threads_lock:
         if loop is None:
             loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="causeway-asyncio", daemon=True).start()
+            threading.Thread(target=run_for_ever, name="causeway-asyncio", daemon=True).start()
 
     async def run():
         job.task = asyncio.current_task()
@@ -131,6 +132,14 @@ def run_in_loop(job):
             job.task = None
 
     asyncio.run_coroutine_threadsafe(run(), loop)
+
+
+# law python/run_for_ever: python/async
+def run_for_ever():
+    """Run the loop. A task's SystemExit and KeyboardInterrupt also leave it, and stop() ends it: others wait in it."""
+    while True:
+        with contextlib.suppress(BaseException):  # who awaits the task has it, too
+            loop.run_forever()
 
 
 def take_finished():

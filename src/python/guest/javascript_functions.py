@@ -5,11 +5,12 @@ ends the process. So a function is called at once where its caller is that threa
 then. On any other thread it is asked for: the request is put down, the event loop is rung, and the thread waits,
 without the interpreter's lock, until JavaScript has answered it between other things that it does.
 
-That never waits for ever. JavaScript cannot answer while it is inside a call of Python itself, and such a call may be
-waiting for the very thread that asks, as ``thread.join()`` does. Nobody can know which one is. But a call that waits
-for this thread does not end while it asks, so that the request is given up, with an error that says so, when JavaScript
-has been inside one and the same call for PATIENCE seconds. In calls that are made by ``py.async`` nothing of this
-happens: JavaScript is free, and answers.
+JavaScript cannot answer while it is inside a call of Python itself, and such a call may be waiting for the very thread
+that asks, as ``thread.join()`` does. Nobody can know which one is. But a call that waits for this thread does not end
+while it asks, so that the request is given up, with an error that says so, when JavaScript has been inside one and the
+same call for PATIENCE seconds. In calls that are made by ``py.async`` nothing of this happens: JavaScript is free, and
+answers. Only a coroutine waits for ever, for a function whose promise waits for another coroutine: it blocks the loop
+that both run on.
 """
 
 import ctypes

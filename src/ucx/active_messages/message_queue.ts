@@ -97,7 +97,7 @@ export class MessageQueue<T> {
   /** Takes all queued items, or those that match a predicate. */
   takeAll(fits: (item: T) => boolean = () => true): T[] {
     const { take = [], keep = [] } = Object.groupBy(this.#here.splice(0), (item) => fits(item) ? "take" : "keep");
-    this.#here.push(...keep);
+    for (const item of keep) this.#here.push(item);
     return take;
   }
 

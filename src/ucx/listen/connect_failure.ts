@@ -60,9 +60,9 @@ export function explainFailure(
       return said(`The listener has refused the connection. ${way}`);
     case ucs_status_t.UCS_ERR_TIMED_OUT:
       if (secret === "proved") {
+        const oneSided = "Has one of the two workers connected to the other's address, and the other not back?";
         return said(
-          `The listener at ${at} knows the secret, but UCX cannot reach it. ${sameErrors} Has one of the two workers ` +
-            `connected to the other's address, and the other not connected back? ${way}`,
+          `The listener at ${at} knows the secret, but UCX cannot reach it. ${sameErrors} ${oneSided} ${way}`,
         );
       }
       if (secret !== "none") return said(`Nobody at ${at} has asked for a secret. Does the listener have one?`);

@@ -15,7 +15,7 @@ export function protoOf(fields: readonly ProtoField[]): Bytes {
     if (typeof value !== "number") {
       varint(out, 8 * field + 2);
       varint(out, value.length);
-      out.push(...value);
+      for (const byte of value) out.push(byte); // too many to be arguments of one call
     } else if (value !== 0) {
       varint(out, 8 * field);
       varint(out, value);
