@@ -106,6 +106,8 @@ interface EndpointPeer {
   readonly isHere?: boolean;
   /** The checksum of its worker's address. */
   readonly check?: number | null;
+  /** Whether the other side creates an endpoint for this one, by this worker's address. */
+  readonly isPaired?: boolean;
 }
 
 function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
@@ -116,7 +118,7 @@ function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
 
 /** What connections need from their worker. */
 export interface ConnectionsContext
-  extends Omit<EndpointContext, "forget" | "handlesErrors" | "isByHost" | "isConnecting"> {
+  extends Omit<EndpointContext, "forget" | "handlesErrors" | "isByHost" | "isPaired" | "isConnecting"> {
   /** Called when an endpoint with this handle exists. @param peer the checksum of its worker's address, if known */
   made(endpoint: bigint, peer: number | null): void;
   /** The address family of UCX's TCP connections. */
@@ -398,13 +400,15 @@ export class Connections {
       process: isWatched ? process : null,
       isHere: isOurs && isOwn(processOf(to)),
       check: isOurs ? checkOf(to) : null,
+      isPaired,
     });
   }
 
   #createEndpoint(
     arena: NativeArena,
     given: EndpointParameters,
-    { limits = this.#context.limits, process = null, isHere = false, check = null }: EndpointPeer = none,
+    { limits = this.#context.limits, process = null, isHere = false, check = null, isPaired = false }: EndpointPeer =
+      none,
   ): UcxEndpoint {
     const worker = this.#context.open("connect"); // it may have been closed meanwhile
     const parameters = arena.struct(ucp_ep_params_t);
@@ -427,6 +431,7 @@ export class Connections {
         limits,
         handlesErrors: isWatched,
         isByHost: given.address === undefined,
+        isPaired,
         isConnecting: given.conn_request === undefined,
         forget,
       },

@@ -72,6 +72,8 @@ export interface EndpointContext extends WorkerParts {
   readonly limits: Required<MessageLimits>;
   /** Whether the connection was made by host and port: the other side then has an endpoint, too. */
   readonly isByHost: boolean;
+  /** Whether it was made with a secret, by address: UCX then reports no close to the other side, which has one, too. */
+  readonly isPaired: boolean;
   /** Whether UCX detects the end of the other side (`errors: "peer"`). */
   readonly handlesErrors: boolean;
   /** Whether this side initiates the connection, which may not be established yet. */
@@ -269,6 +271,7 @@ export class UcxEndpoint {
    * @internal
    */
   deliver(message: UcxActiveMessage, kind: "message" | "array"): boolean {
+    message.belongsTo(this.#operations.receives);
     const queue = kind === "array" ? this.#arrays : this.#messages;
     const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
     const excess = excessOf(this.#context.limits, waiting, message.length);
@@ -355,7 +358,10 @@ export class UcxEndpoint {
     if (kind === "acknowledged") this.#acknowledged.resolve();
     if (kind === "closed") {
       this.#isPeerClosed = true;
-      this.#context.progress.afterNews(() => this.#byteStream.notify("acknowledged")); // inside a UCX callback
+      this.#context.progress.afterNews(() => { // inside a UCX callback
+        this.#byteStream.notify("acknowledged");
+        if (this.#context.isPaired) void this.lose(); // UCX will not report it
+      });
     }
     this.#byteStream.onControl({ kind, taken });
   }
@@ -612,9 +618,9 @@ export class UcxEndpoint {
    */
   #notifyClosed(): Promise<void> | null {
     const own = this.#operations;
-    const { protocol, isByHost, progress } = this.#context;
+    const { protocol, isByHost, isPaired, progress } = this.#context;
     if (own.failure !== undefined || own.handle === 0n || protocol.greet !== null) return null;
-    if (!(own.hasSentMessages || isByHost) || !this.#byteStream.notify("closed") || !isByHost) return null;
+    if (!(own.hasSentMessages || isByHost || isPaired) || !this.#byteStream.notify("closed") || !isByHost) return null;
     const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
     const timer = setTimeout(() => this.#acknowledged.resolve(), acknowledgedWithin);
     return progress.waitsFor(this.#acknowledged.promise).finally(() => clearTimeout(timer));
@@ -641,6 +647,7 @@ export class UcxEndpoint {
   async #leave(flags: number): Promise<void> {
     const own = this.#operations;
     const closed = new TypeError("The endpoint was closed");
+    if (flags !== 0 && this.#context.isPaired) this.#byteStream.notify("closed"); // as far as it still can
     this.#byteStream.end(closed);
     const handle = own.end(closed);
     this.#acknowledged.resolve();

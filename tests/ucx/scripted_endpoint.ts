@@ -47,6 +47,7 @@ export function openScripted(
     cutShort: () => {},
     limits: takeMessageLimits({}),
     isByHost: false,
+    isPaired: false,
     hasRemoteMemory: true,
     handlesErrors,
     isConnecting: false,
