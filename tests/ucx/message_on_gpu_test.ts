@@ -2,7 +2,7 @@
  * Active messages whose data have arrived, received into GPU memory: by copies of ours, in the order of its stream. On
  * simulated GPUs, with a libucp that takes the data back as soon as it may.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import {
   Cuda,
@@ -20,6 +20,8 @@ import { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.
 import { MessageQueue } from "../../src/ucx/active_messages/message_queue.ts";
 import { writeArrayHeader } from "../../src/ucx/array_header.ts";
 import { recvArray } from "../../src/ucx/arrays.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import { UntrackedOwner } from "../../src/ucx/operation.ts";
 import { PoolStaging } from "../../src/ucx/pool_staging.ts";
 import { Progress } from "../../src/ucx/progress.ts";
 import { check, fc } from "../support/property.ts";
@@ -52,13 +54,25 @@ function scene(schedule: "latest" | "random", seed = 0, staging = new PoolStagin
       : { place, data: 0n, bytes: content.slice() };
     return new UcxActiveMessage(context, header, content.length, data);
   };
+  const atSender = (length: number) =>
+    new UcxActiveMessage(context, new Uint8Array(0), length, { place: "sender", data: 7n, bytes: null });
   const close = () => {
     progress.stop(null);
     for (const memory of lent.values()) memory.close();
     for (const stream of [home, other]) stream.close();
     cuda.close();
   };
-  return { device, home, other, arrived, operations: resources.operations, released: () => released, close };
+  return {
+    device,
+    home,
+    other,
+    arrived,
+    atSender,
+    progress,
+    operations: resources.operations,
+    released: () => released,
+    close,
+  };
 }
 
 /** The bytes of a buffer now, whatever work streams still have pending on it. */
@@ -131,5 +145,24 @@ test("an array comes to a simulated GPU by way of the host where UCX uses real o
     using array = await recvArray(queue, { place, stream: home }, () => new Error("no array"));
     assertEquals([...bytesNow(array.buffer, other)], [...content], place.constructor.name);
   }
+  close();
+});
+
+// It had no owner: a peer that was killed left it pending for ever.
+test("a receive of data at the sender ends with its endpoint, and none begins later; arrived data are received", async () => {
+  const { arrived, atSender, progress, close } = scene("latest");
+  const over = new AbortController();
+  const owner = new UntrackedOwner(over.signal);
+  const [first, second, third] = [atSender(8), atSender(8), arrived(contentOf(2, 8), "none")];
+  for (const message of [first, second, third]) message.belongsTo(owner);
+  const received = first.recv(new Uint8Array(8));
+  const gone = new UcxError("ucp_worker_progress", -25);
+  await Promise.resolve();
+  progress.cancelAllOf(owner, () => gone);
+  over.abort(gone);
+  await assertRejects(() => received, UcxError, "ucp_worker_progress");
+  await assertRejects(() => second.recv(new Uint8Array(8)), UcxError, "ucp_worker_progress");
+  assertEquals(await third.bytes(), contentOf(2, 8));
+  second.release();
   close();
 });

@@ -105,6 +105,8 @@ export class ScriptedUcp {
         return this.#begin(args[4], false, second);
       case "ucp_tag_recv_nbx":
         return this.#begin(args[5], true, second);
+      case "ucp_am_recv_data_nbx":
+        return this.#begin(args[4], false, third);
       case "ucp_ep_flush_nbx":
       case "ucp_worker_flush_nbx":
         return this.#begin(second);

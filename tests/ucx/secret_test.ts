@@ -322,6 +322,35 @@ test("workers that share a secret exchange messages of every kind; others reach 
   assertThrows(() => server.listen({ secret: "x", port }), Error, "EADDRINUSE");
 });
 
+// UCX reports no close of such a connection: everything stayed pending, and the limit on connections was never freed.
+test("with a secret, too, each side learns at once that the other has closed, and makes room for another", async () => {
+  using ucx = Ucx.open();
+  for (const force of [false, true]) {
+    await using server = ucx.createWorker();
+    const listener = server.listen({ secret: "s3cret", limits: { connections: 2 } });
+    for (const closer of ["client", "server", "client", "server", "client"] as const) {
+      await using worker = ucx.createWorker();
+      const { host, port } = listener;
+      const [there, here] = await Promise.all([listener.accept(), worker.connect({ host, port, secret: "s3cret" })]);
+      assert(there !== null);
+      const [leaving, staying] = closer === "client" ? [here, there] : [there, here];
+      await leaving.sendMessage(new Uint8Array(3));
+      const messages = staying.messages()[Symbol.asyncIterator]();
+      assertEquals((await messages.next()).value?.length, 3);
+      const pending = [
+        staying.recv(new Uint8Array(1), { tag: 5n }),
+        staying.recvArray(),
+        staying.readable.getReader().read(),
+      ].map((one) => assertRejects(() => one as Promise<unknown>, UcxError, "has closed the connection"));
+      await leaving.close({ force });
+      await Promise.all(pending);
+      assertEquals(await messages.next(), { done: true, value: undefined }, "the loop over messages ends");
+      assertInstanceOf(await staying.closed, UcxError);
+    }
+    assertEquals(listener.rejected, 0);
+  }
+});
+
 test("with a secret on one side only, connecting fails soon either way, and says why", patiently, async () => {
   using ucx = Ucx.open();
   await using server = ucx.createWorker();
