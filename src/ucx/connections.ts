@@ -32,6 +32,7 @@ import {
   type SocketAddress,
   writeSocketAddress,
 } from "./listen/socket_address.ts";
+import { isKey } from "./remote_memory.ts";
 import { advice } from "./status.ts";
 import { writeFields } from "./struct_fields.ts";
 import { UnreportedPeers } from "./unreported_peers.ts";
@@ -111,9 +112,8 @@ interface EndpointPeer {
 }
 
 function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
-  const mode = errorModes[errors];
-  if (mode === undefined) throw new RangeError(`Cannot handle errors "${errors}": expected peer or none`);
-  return mode;
+  if (Object.hasOwn(errorModes, errors)) return errorModes[errors];
+  throw new RangeError(`Cannot handle errors "${errors}": expected peer or none`);
 }
 
 /** What connections need from their worker. */
@@ -380,6 +380,7 @@ export class Connections {
   ): UcxEndpoint {
     if (to.length === 0) throw new TypeError("Cannot connect: expected a worker's address, got no bytes");
     const isOurs = isIntact(to);
+    if (isKey(to)) throw new TypeError("Cannot connect: expected a worker's address, got the key of a memory region");
     if (!unchecked && !isOurs) {
       throw new TypeError(
         `Cannot connect: expected the bytes of a worker's address, got ${to.length} other or damaged bytes. ` +

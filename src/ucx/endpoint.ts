@@ -271,7 +271,7 @@ export class UcxEndpoint {
    * @internal
    */
   deliver(message: UcxActiveMessage, kind: "message" | "array"): boolean {
-    message.belongsTo(this.#operations.receives);
+    message.endsWith(this.#operations.receives.over);
     const queue = kind === "array" ? this.#arrays : this.#messages;
     const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
     const excess = excessOf(this.#context.limits, waiting, message.length);
@@ -464,7 +464,10 @@ export class UcxEndpoint {
     this.#remote.fence();
   }
 
-  /** Settles when all earlier puts and sends have arrived at the other side. */
+  /**
+   * Settles when all earlier puts have arrived at the other side, and earlier sends have left: a large one, for which
+   * the other side has yet to ask, is over when its own promise settles.
+   */
   async flush(options: LimitOptions = none): Promise<void> {
     checkOptions(options, limitOptionNames);
     checkLimits(options);

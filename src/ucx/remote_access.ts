@@ -152,7 +152,7 @@ export class RemoteAccess {
     own.openHandle("use remote memory");
     checkLimits(options);
     const { bytes = 8, compare } = options;
-    const code = atomicCodes[operation];
+    const code = Object.hasOwn(atomicCodes, operation) ? atomicCodes[operation] : undefined;
     if (code === undefined || (bytes !== 4 && bytes !== 8)) {
       throw new RangeError(
         `Cannot do "${operation}" on ${bytes} bytes: expected ${Object.keys(atomicCodes)} on 4 or 8`,

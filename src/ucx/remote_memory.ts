@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { checkMade, showAs, showBytes } from "../layout/mod.ts";
+import { checkMade, show, showAs, showBytes } from "../layout/mod.ts";
 import { UCP_MEM_MAP_PARAMS_FIELD, ucp_mem_map_params_t } from "../../bindings/ucp_types.ts";
 import { ffiPort, littleEndian, type MemoryArgument, NativeArena } from "../ffi/mod.ts";
 import { isIntact, trailerBytes, withTrailer } from "./address.ts";
@@ -14,8 +14,17 @@ import type { Operation } from "./operation.ts";
 import { ownIdentity } from "./process_identity.ts";
 import { writeFields } from "./struct_fields.ts";
 
-/** Size of a key's head: the address and the length of the memory, before UCX's own part. */
-const headBytes = 16;
+/** Size of a key's head: what tells it from an address, and the address and length of the memory, before UCX's part. */
+const headBytes = 24;
+
+/** Begins a key: `region` in ASCII. A worker's address has the same trailer. */
+const mark = 0x6e6f696765720000n;
+
+/** Whether bytes are a key, not a worker's address, as far as their beginning tells. */
+export function isKey(bytes: Uint8Array): boolean {
+  if (bytes.length < headBytes) return false;
+  return new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, littleEndian) === mark;
+}
 
 /** What registering memory needs. */
 export interface RegionContext {
@@ -92,8 +101,9 @@ export class UcxMemoryRegion {
       checkStatus("ucp_rkey_pack", ucp_rkey_pack(context.context, made.value, packed.$address, size.$address));
       const head = new Uint8Array(headBytes + size.value);
       const view = new DataView(head.buffer);
-      view.setBigUint64(0, memory.address, littleEndian);
-      view.setBigUint64(8, BigInt(memory.bytes), littleEndian);
+      view.setBigUint64(0, mark, littleEndian);
+      view.setBigUint64(8, memory.address, littleEndian);
+      view.setBigUint64(16, BigInt(memory.bytes), littleEndian);
       head.set(new Uint8Array(ffiPort().memory(packed.value, size.value)), headBytes);
       ucp_rkey_buffer_release(packed.value);
       this.key = withTrailer(head, ownIdentity());
@@ -121,7 +131,7 @@ export class UcxMemoryRegion {
 
   static {
     showAs(UcxMemoryRegion, (region) => {
-      const size = Number(new DataView(region.key.buffer).getBigUint64(8, littleEndian)); // and not the key, a secret
+      const size = Number(new DataView(region.key.buffer).getBigUint64(16, littleEndian)); // and not the key, a secret
       return `${showBytes(size)}${region.#registration.isClosed ? ", closed" : ""}`;
     });
   }
@@ -173,7 +183,10 @@ export class UcxRemoteKey {
   /** Use {@linkcode UcxEndpoint.remote}. */
   constructor(keys: RemoteKeys, endpoint: bigint, key: Uint8Array) {
     checkMade(key, "UcxRemoteKey", "endpoint.remote(key)");
-    if (!isIntact(key) || key.length <= headBytes + trailerBytes) {
+    if (!(key instanceof Uint8Array)) {
+      throw new TypeError(`Cannot use remote memory: expected the key of a region (region.key), got ${show(key)}`);
+    }
+    if (!isIntact(key) || !isKey(key) || key.length <= headBytes + trailerBytes) {
       throw new TypeError(
         `Cannot use remote memory: expected the key of a region, got ${key.length} other or damaged bytes`,
       );
@@ -182,8 +195,8 @@ export class UcxRemoteKey {
     this.#endpoint = endpoint;
     using arena = new NativeArena();
     const view = new DataView(key.buffer, key.byteOffset, headBytes);
-    this.address = view.getBigUint64(0, littleEndian);
-    this.size = Number(view.getBigUint64(8, littleEndian));
+    this.address = view.getBigUint64(8, littleEndian);
+    this.size = Number(view.getBigUint64(16, littleEndian));
     const packed = arena.bytes(key.length - headBytes);
     packed.bytes.set(key.subarray(headBytes));
     const made = arena.out("ptr");

@@ -153,7 +153,7 @@ export class UcxWorker {
     if (!progressModes.includes(progress)) {
       throw new RangeError(`Cannot use progress mode "${progress}": expected one of ${progressModes.join(", ")}`);
     }
-    const protocol: Protocol | undefined = protocols[name];
+    const protocol: Protocol | undefined = Object.hasOwn(protocols, name) ? protocols[name] : undefined;
     if (protocol === undefined) throw new RangeError(`Cannot use protocol "${name}": expected causeway or ucxx`);
     this.#protocol = protocol;
     this.#limits = takeMessageLimits(options.limits ?? none);
@@ -375,7 +375,7 @@ export class UcxWorker {
   }
 
   /**
-   * Settles when all earlier sends and puts, over all endpoints, have arrived at the other sides.
+   * As {@linkcode UcxEndpoint.flush} of all endpoints.
    *
    * @throws {UcxError} if one of them is gone, or UCS_ERR_TIMED_OUT
    */

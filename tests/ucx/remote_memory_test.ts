@@ -242,8 +242,16 @@ test("a range that does not fit, an invalid key or number is refused before any 
   await assertRejects(() => endpoint.atomic("sub" as AtomicOperation, remote, 0, 1n), RangeError, 'Cannot do "sub"');
   const damaged = region.key.slice();
   damaged[20] = (damaged[20] ?? 0) ^ 1;
-  for (const key of [damaged, region.key.subarray(1), new Uint8Array(0), owner.address.subarray(0, 8)]) {
-    assertThrows(() => endpoint.remote(key), TypeError, "expected the key of a region");
+  // A worker's address, which has the same trailer, was taken for a key: a put ended the owner's process.
+  const keys: readonly unknown[] = [damaged, region.key.subarray(1), new Uint8Array(0), owner.address, region];
+  for (const key of keys) {
+    assertThrows(() => endpoint.remote(key as Uint8Array), TypeError, "expected the key of a region");
+  }
+  await assertRejects(() => user.connect(region.key), TypeError, "got the key of a memory region");
+  for (const name of ["toString", "constructor"]) {
+    await assertRejects(() => endpoint.atomic(name as AtomicOperation, remote, 0, 1n), RangeError, `"${name}"`);
+    await assertRejects(() => user.connect(owner.address, { errors: name as "peer" }), RangeError, `"${name}"`);
+    assertThrows(() => ucx.createWorker({ protocol: name as "ucxx" }), RangeError, `"${name}"`);
   }
   const frozen = StridedMemoryView.fromBuffer(new HostMemoryResource().allocate(8), {
     shape: [8],
@@ -306,7 +314,7 @@ test("without remote memory no peer reads or writes it, whatever key it forges, 
   const theirs = new Uint8Array(new ArrayBuffer(5000)).fill(7);
   using region = user.register(new Uint8Array(new ArrayBuffer(5000)));
   const key = region.key.slice(0, -trailerBytes);
-  new DataView(key.buffer).setBigUint64(0, ffiPort().addressOf(theirs.buffer), littleEndian);
+  new DataView(key.buffer).setBigUint64(8, ffiPort().addressOf(theirs.buffer), littleEndian);
   const endpoint = await user.connect(owner.address, { errors: "none" });
   await Promise.all([endpoint.send(new Uint8Array(1), { tag: 1n }), owner.recv(new Uint8Array(1), { tag: 1n })]);
   using remote = endpoint.remote(withTrailer(key, ownIdentity()));

@@ -52,6 +52,11 @@ async function takeMessage(endpoint: UcxEndpoint): Promise<Uint8Array | null> {
   return null;
 }
 
+function asArray(memory: ArrayBufferView | ArrayBuffer): Uint8Array {
+  if (memory instanceof ArrayBuffer) return new Uint8Array(memory);
+  return new Uint8Array(memory.buffer, memory.byteOffset, memory.byteLength);
+}
+
 const operations = {
   recv: {
     begin: ({ receiver }, memory) => receiver.recv(memory, { tag: 1n }),
@@ -74,6 +79,11 @@ const operations = {
   "send of a list": {
     begin: ({ here }, memory) => here.sendMessage([new Uint8Array(new ArrayBuffer(5)), memory]),
     finish: ({ there }) => takeMessage(there),
+  },
+  // It sent what was there by its address, and took no notice.
+  array: {
+    begin: ({ here }, memory) => here.sendArray(asArray(memory)),
+    finish: async ({ there }) => (await there.recvArray()).close(),
   },
   "stream receive": {
     begin: ({ there }, memory) => there.rawStream.recvAll(memory),

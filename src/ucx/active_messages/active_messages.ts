@@ -16,7 +16,7 @@ import { isList, type List, type Pieces, takeList } from "../message_list.ts";
 import { copyOf, handleMessages, type Incoming, type MessageTaker } from "./message_handler.ts";
 import { type Receivable, takeMemory } from "../message_memory.ts";
 import type { MessageQueue } from "./message_queue.ts";
-import type { Operation, Owner } from "../operation.ts";
+import type { Operation } from "../operation.ts";
 import { transferred } from "../taken_memory.ts";
 import type { PoolStaging } from "../pool_staging.ts";
 import type { Progress } from "../progress.ts";
@@ -122,8 +122,8 @@ export class UcxActiveMessage {
   readonly #context: MessageContext;
   #data: MessageData;
   #received: Promise<Uint8Array<ArrayBuffer>> | undefined;
-  /** What ends a receive of data that are still at the sender; null if it came through no endpoint of ours. */
-  #owner: Owner | null = null;
+  /** Aborted with the endpoint that it came through, if that is ours: data that are still at the sender never come. */
+  #over: AbortSignal | undefined;
   /** `taken`: its receive waits for memory. */
   #state: "here" | "taken" | "over" = "here";
 
@@ -166,15 +166,15 @@ export class UcxActiveMessage {
   }
 
   /**
-   * Sets what ends with the endpoint that the message came through. Called by the endpoint.
+   * Sets what is aborted with the endpoint that the message came through. Called by the endpoint.
    *
    * @internal
    */
-  belongsTo(owner: Owner): void {
-    this.#owner = owner;
+  endsWith(over: AbortSignal | undefined): void {
+    this.#over = over;
   }
 
-  // law ucx/UcxActiveMessage.recv: ucx/message_list, ucx/active_messages
+  // law ucx/UcxActiveMessage.recv: ucx/message_list, ucx/active_messages, ucx/message_on_gpu
   /**
    * Receives the data, once.
    *
@@ -190,7 +190,7 @@ export class UcxActiveMessage {
     options.signal?.throwIfAborted();
     if (options.timeout !== undefined) checkTimeout(options.timeout);
     if (this.#state !== "here") throw new TypeError("Cannot receive a message twice, or one that was released");
-    const over = this.#data.place === "sender" ? this.#owner?.over : undefined; // all other data have arrived
+    const over = this.#data.place === "sender" ? this.#over : undefined; // all other data have arrived
     over?.throwIfAborted();
     const { operations, lent } = this.#context.resources;
     const operation = operations.take();
@@ -255,7 +255,6 @@ export class UcxActiveMessage {
   async #recvFromSender(operation: Operation, signal: AbortSignal | undefined): Promise<void> {
     const { resources: { ucp, handle }, progress } = this.#context;
     operation.call = "ucp_am_recv_data_nbx";
-    operation.owner = this.#owner; // UCX may never complete it once the endpoint is gone
     operation.prepare("sized", operation.memoryType, 0);
     const { address, count, parameters } = operation;
     const { ucp_am_recv_data_nbx } = ucp.activeMessage;

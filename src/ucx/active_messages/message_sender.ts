@@ -51,7 +51,9 @@ export class MessageSender {
     this.#operations.openHandle("send");
     const view = StridedMemoryView.from(what);
     try {
-      await this.#send(arrayMessages, view, writeArrayHeader(view), options);
+      // JavaScript's own memory as it is: as that of every send it is watched for a transfer.
+      const data = ArrayBuffer.isView(what) ? what : view;
+      await this.#send(arrayMessages, data, writeArrayHeader(view), options);
     } finally {
       if (view !== what) view.close();
     }
