@@ -9,6 +9,7 @@ import { checkOptions, type OptionNames, showGiven, slice, type StridedLayout } 
 import { type ArrayParts, readElements } from "../copy/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { blockBytes, checkProgress, type Progress } from "./fill.ts";
+import { NpyError } from "./error.ts";
 import { writeHeader } from "./npy_header.ts";
 
 /** Options of {@linkcode writeNpy}. */
@@ -130,12 +131,29 @@ function missingFolder(path: string | URL): string {
   return hint === "There is no such file" ? "Its folder does not exist: make it first" : hint;
 }
 
+// law files/checkNotMapped: files/open_npy
+/** Refuses to truncate a file that this process has mapped: its views, perhaps those to be written, would end there. */
+function checkNotMapped(path: string | URL): void {
+  const fs = nodeBuiltin("node:fs");
+  let mapped = "";
+  let target = "";
+  try {
+    target = fs.realpathSync(path);
+    mapped = fs.readFileSync("/proc/self/maps", "utf8");
+  } catch {
+    return; // there is no such file, or Deno may not look
+  }
+  if (!mapped.split("\n").some((line) => line.endsWith(` ${target}`))) return;
+  throw new NpyError(`Cannot write ${path}: a view of it is open (openNpy). Close that first, or write another file`);
+}
+
 /** Creates a file, or truncates an existing one. */
 export function createFile(
   path: string | URL,
 ): ByteSink & Disposable & { writeAt(bytes: Uint8Array, at: number): void } {
   const fs = nodeBuiltin("node:fs");
   checkPath("write", path);
+  checkNotMapped(path);
   const file = namingErrors(`write ${path}`, () => fs.openSync(path, "w"), () => missingFolder(path));
   const once = (bytes: Uint8Array) =>
     new Promise<number>((resolve, reject) => {

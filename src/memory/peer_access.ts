@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { checkMade, showAs } from "../layout/mod.ts";
+import { checkMade, show, showAs } from "../layout/mod.ts";
 import {
   CU_MEM_ACCESS_FLAGS_PROT,
   CU_MEM_LOCATION_TYPE,
@@ -329,6 +329,9 @@ export class PeerAccessSet implements Set<CudaDevice> {
   // law memory/PeerAccessSet.resolve: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
   /** Ordinals of devices, which must exist; the owner is dropped. */
   #resolve(devices: Iterable<DeviceLike>): number[] {
+    if (typeof (devices as Partial<Iterable<DeviceLike>> | null | undefined)?.[Symbol.iterator] !== "function") {
+      throw new TypeError(`Cannot give ${show(devices)} access: expected devices, such as cuda.devices or [1]`);
+    }
     const { device: owner } = this.#pool;
     const isOwner = (device: DeviceLike) => isDevice(device) ? isSameDevice(device, owner) : device === owner.ordinal;
     const others = [...devices].filter((device) => !isOwner(device));

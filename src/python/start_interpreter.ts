@@ -66,6 +66,21 @@ function setProgram({ home }: Functions<typeof cpython>, executable: string): vo
 
 let running: Interpreter | undefined;
 
+/** The program that the running one belongs to, and the homes that name it. */
+let program: string | undefined;
+const homes = new Set<string>();
+
+// law python/checkHome: python/open
+/** @throws {FfiError} if a home is not that of the running interpreter */
+function checkHome(home: string, { path }: Interpreter): void {
+  if (homes.has(home)) return;
+  const folderOf = (path: string | undefined) => path?.replace(/\/[^/]*$/, ""); // of `python` and `python3`
+  if (![...findInterpreters(home)].some(({ executable }) => folderOf(executable) === folderOf(program))) {
+    throw new FfiError(`Cannot open Python in ${home}: this process runs ${program ?? path}, and can run only one`);
+  }
+  homes.add(home);
+}
+
 // law python/openInterpreter: order/worker_end, python/open
 /** The interpreter of this process, started on the first call. */
 export function openInterpreter(options: PythonOptions): Interpreter {
@@ -76,10 +91,12 @@ export function openInterpreter(options: PythonOptions): Interpreter {
     if (ffiPort().isWorker) releaseLockAtThreadEnd(opened.handle);
     start(opened, installation);
     running = new Interpreter(opened);
+    program = installation?.executable;
+    if (options.home !== undefined) homes.add(options.home);
     alsoPoll(pollPython);
   } else if (library !== undefined && openLibrary({ ...pythonLibrary, path: library }).path !== running.path) {
     throw new FfiError(`Cannot open ${library}: this process runs the Python of ${running.path}, and can run only one`);
-  }
+  } else if (options.home !== undefined) checkHome(options.home, running);
   return running;
 }
 

@@ -13,7 +13,7 @@ import {
   UCS_MEMORY_TYPE,
 } from "../../bindings/ucp_types.ts";
 import { NativeArena, readCString, type StructView } from "../ffi/mod.ts";
-import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { ContextResources } from "./context_resources.ts";
 import { checkStatus } from "./error.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
@@ -120,7 +120,8 @@ export class Ucx {
    * @throws {FfiError} if the process has opened another libucp before
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
    * @throws {RangeError} if `stagingBytes` is not a number of bytes
-   * @throws {TypeError} if this UCX takes a setting from the environment alone: a transport's own, before 1.17
+   * @throws {TypeError} if a setting is no text, or this UCX takes it from the environment alone: a transport's own,
+   *   before 1.17
    */
   static open(options: UcxOptions = {}): Ucx {
     checkOptions(options, ucxOptionNames);
@@ -128,6 +129,7 @@ export class Ucx {
     if (stagingBytes !== undefined && !(Number.isSafeInteger(stagingBytes) && stagingBytes >= 0)) {
       throw new RangeError(`Expected stagingBytes to be a number of bytes, 0 or more, got ${stagingBytes}`);
     }
+    checkConfig(config);
     lookForSockets(); // first: UCX creates descriptors of the kind that this looks for
     const { path, functions } = openUcp(options.library);
     return new Ucx(path, functions, config, remoteMemory, stagingBytes);
@@ -178,6 +180,15 @@ export class Ucx {
       (ucx) =>
         `${ucx.version} (${ucx.path})${ucx.hasCuda ? " with CUDA" : ""}${ucx.#resources.closed ? ", closed" : ""}`,
     );
+  }
+}
+
+function checkConfig(config: unknown): void {
+  if (typeof config !== "object" || config === null) {
+    throw new TypeError(`Expected config to be an object of settings, { TLS: "tcp" }, got ${show(config)}`);
+  }
+  for (const [name, value] of Object.entries(config)) {
+    if (typeof value !== "string") throw new TypeError(`Expected config.${name} to be a text, got ${show(value)}`);
   }
 }
 

@@ -1,9 +1,9 @@
 /** Mapped files. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { NpyError, openNpy, StridedMemoryView } from "../../mod.ts";
+import { NpyError, openNpy, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
 import { headerOf, npy } from "../support/npy_files.ts";
 
 const file = () => npy(headerOf("<i4", [2, 3], "True"), new Uint8Array(Int32Array.of(1, 2, 3, 4, 5, 6).buffer));
@@ -43,6 +43,22 @@ test("a writable mapping writes to the file, any other never does", () => {
   }
   using view = openNpy(path);
   assertEquals(`${view}`.replace(/\s+/g, " "), "[[7 7 7] [2 4 6]]");
+});
+
+// The file was truncated before its array was read: both were lost.
+test("a file is not written over while a view of it is open, and nothing is lost", async () => {
+  const path = file();
+  const view = openNpy(path);
+  const before = readFileSync(path);
+  for (const write of [() => writeNpy(path, view), () => writeNpz(path, { view })]) {
+    await assertRejects(write, NpyError, "a view of it is open");
+  }
+  assertEquals([readFileSync(path), view.sliced(0).toArray()], [before, [1, 3, 5]]);
+  const copy = view.copy();
+  view.close();
+  await writeNpy(path, copy);
+  using again = openNpy(path);
+  assertEquals(again.toArray(), copy.toArray());
 });
 
 test("a file that cannot be mapped is refused, and the error says what to do", () => {

@@ -132,6 +132,15 @@ test("a value that is no device is refused before anything changes; querying or 
   assertEquals(calls(), 0);
 });
 
+test("what is no list of devices is refused", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  const pool = new DeviceMemoryResource(cuda.device(0), {});
+  for (const value of [1, null, undefined, cuda.device(1)]) {
+    assertThrows(() => pool.peerAccessibleBy = value as never, TypeError, "expected devices");
+  }
+  pool.close();
+});
+
 test("devices without a path to the memory are all named, and nothing changes", () => {
   const { cuda, calls } = counting();
   const { device } = cuda.driver;

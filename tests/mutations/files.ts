@@ -3,6 +3,13 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const filesMutations: readonly Mutation[] = [
+  ...law("files/checkNotMapped", [
+    [
+      "if (!mapped.split",
+      "if (true || !mapped.split",
+      "An array is lost when it is written to the file that it is read from.",
+    ],
+  ]),
   ...law("files/fill", [
     ["    await hostReady(lane.block);\n", "", "A block is overwritten while it is being copied to the device."],
     [

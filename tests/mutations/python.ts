@@ -557,6 +557,9 @@ export const pythonMutations: readonly Mutation[] = [
       "Objects that the collector has found are never released to Python.",
     ],
   ]),
+  ...law("python/checkHome", [
+    ["folderOf(executable) === folderOf(program)", "true", "Another Python than the wanted one runs."],
+  ]),
   ...law("python/Interpreter.leave", [
     ["      this.api.threads.PyGILState_Release(this.#state);\n", "", "Python's threads wait for ever."],
     [

@@ -2,10 +2,10 @@
 import { assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { type CudaStream, Python } from "../../mod.ts";
+import { type CudaStream, FfiError, Python } from "../../mod.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
@@ -65,6 +65,20 @@ test("an option that is no path, or no stream, is refused, also when Python runs
     assertThrows(() => Python.open({ stream: value as unknown as CudaStream }), TypeError, "to be a CudaStream, got");
   }
 });
+
+// The running interpreter was returned for any home.
+test(
+  ...needs(missing, "another home than that of the running Python is refused, the same one by any name is not"),
+  () => {
+    if (typeof found === "string") return;
+    Python.open({ home: found.executable });
+    const folder = dirname(dirname(found.executable));
+    assertEquals(Python.open({ home: folder }).version, Python.open().version);
+    for (const home of ["/nonexistent", tmpdir()]) {
+      assertThrows(() => Python.open({ home }), FfiError, `Cannot open Python in ${home}: this process runs`);
+    }
+  },
+);
 
 test(...needs(missing, "code to run must be a string"), () => {
   const python = Python.open({ home: executable });

@@ -5,7 +5,7 @@
  */
 import { UCP_AM_SEND_FLAG } from "../../../bindings/ucp_types.ts";
 import { NativeArena } from "../../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { checkOptions, type OptionNames, show } from "../../layout/mod.ts";
 import { StridedMemoryView } from "../../view/mod.ts";
 import { type ActiveMessageFormat, arrayMessages } from "./active_messages.ts";
 import { writeArrayHeader } from "../array_header.ts";
@@ -42,6 +42,9 @@ export class MessageSender {
     checkOptions(options, sendMessageOptionNames);
     const { header = "" } = options;
     const bytes = typeof header === "string" ? new TextEncoder().encode(header) : header;
+    if (!(bytes instanceof Uint8Array)) {
+      throw new TypeError(`Cannot send a message with a header of ${show(header)}: expected bytes or a text`);
+    }
     await this.#send(this.#operations.worker.protocol.messages, what, bytes, options);
   }
 
