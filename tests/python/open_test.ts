@@ -9,6 +9,7 @@ import { type CudaStream, FfiError, Python } from "../../mod.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
+import { scratchFolder } from "../support/scratch.ts";
 
 const script = new URL("./open_child.ts", import.meta.url);
 const found = findPython();
@@ -74,7 +75,11 @@ test(
     Python.open({ home: found.executable });
     const folder = dirname(dirname(found.executable));
     assertEquals(Python.open({ home: folder }).version, Python.open().version);
-    for (const home of ["/nonexistent", tmpdir()]) {
+    const other = scratchFolder();
+    mkdirSync(join(other, "bin"));
+    const said = JSON.stringify({ executable: "/other/bin/python3", version: "3.12", libraries: [] });
+    writeFileSync(join(other, "bin/python3"), `#!/bin/sh\necho '${said}'\n`, { mode: 0o755 });
+    for (const home of ["/nonexistent", tmpdir(), other]) {
       assertThrows(() => Python.open({ home }), FfiError, `Cannot open Python in ${home}: this process runs`);
     }
   },
