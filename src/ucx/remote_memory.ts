@@ -17,7 +17,7 @@ import { writeFields } from "./struct_fields.ts";
 /** Size of a key's head: what tells it from an address, and the address and length of the memory, before UCX's part. */
 const headBytes = 24;
 
-/** Begins a key: `region` in ASCII. A worker's address has the same trailer. */
+/** Begins a key: two zeros and `region` in ASCII. A worker's address has the same trailer. */
 const mark = 0x6e6f696765720000n;
 
 /** Whether bytes are a key, not a worker's address, as far as their beginning tells. */

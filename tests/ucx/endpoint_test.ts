@@ -382,8 +382,9 @@ test("a message that arrived before a failure is received, although the failure 
 test("a key that was closed lives until the operations that use it have ended", async () => {
   const { ucp, worker, address } = openWorker();
   const endpoint = await worker.connect(address);
-  const head = new Uint8Array(24);
-  new DataView(head.buffer).setBigUint64(8, 8n, true); // bytes of the region
+  const head = new Uint8Array(32); // of a key: a mark, the address, the size, and UCX's part
+  head.set(new TextEncoder().encode("region"), 2);
+  new DataView(head.buffer).setBigUint64(16, 8n, true);
   const key = endpoint.remote(withTrailer(head, ownIdentity()));
   const { buffer, finishWriting } = unwritten(8);
   const put = endpoint.put(buffer, key);
