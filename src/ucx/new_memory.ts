@@ -3,9 +3,15 @@
  *
  * @module
  */
-import { CudaDevice, type CudaStream } from "../device/mod.ts";
+import { checkOpenStream, CudaDevice, type CudaStream } from "../device/mod.ts";
 import { DType, none, type OptionNames, type Shape, show, StridedLayout } from "../layout/mod.ts";
-import { HostMemoryResource, type MemoryBuffer, MemoryResource } from "../memory/mod.ts";
+import {
+  DeviceMemoryResource,
+  DriverMemoryResource,
+  HostMemoryResource,
+  type MemoryBuffer,
+  MemoryResource,
+} from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 
 /** Where received data go. */
@@ -31,14 +37,17 @@ export class NewMemory {
 
   // law ucx/NewMemory.constructor: ucx/arrays
   /**
-   * Checks the options by an allocation of nothing: a message that was taken, and then finds no memory, is lost.
+   * Checks the options, on a device by an allocation of nothing: a message that was taken, and then finds no memory, is
+   * lost. A program's own resource may count what it allocates.
    *
    * @throws {TypeError} if there is no such place, or it allocates nothing on the stream
    */
   constructor({ place = host, stream }: PlaceOptions) {
     this.#resource = resourceOf(place);
     this.#stream = stream;
-    this.#allocate(0).close();
+    if (stream !== undefined) checkOpenStream(stream, "Cannot receive on a stream");
+    const isDevices = this.#resource instanceof DeviceMemoryResource || this.#resource instanceof DriverMemoryResource;
+    if (isDevices) this.#allocate(0).close();
   }
 
   #allocate(bytes: number): MemoryBuffer {

@@ -182,7 +182,7 @@ export const ucxMutations: readonly Mutation[] = [
     [" || !isShape(shape)", "", "Any shape that a peer sends is accepted."],
   ]),
   ...law("ucx/NewMemory.constructor", [
-    ["    this.#allocate(0).close();\n", "", "An array for which there can be no memory is lost."],
+    ["    if (isDevices) this.#allocate(0).close();\n", "", "An array for which there can be no memory is lost."],
   ]),
   ...law("ucx/NewMemory.receive", [
     [

@@ -16,14 +16,15 @@ export interface Transport {
   readonly between: RegExp;
 }
 
-const sharedMemory = /^(sysv|posix|cma|xpmem|knem)\/memory$/;
+// Beside a real GPU a UCX that knows CUDA has a way between GPUs, too.
+const sharedMemory = /^((sysv|posix|cma|xpmem|knem)\/memory|cuda_ipc\/cuda)$/;
 
 /** With UCX_TLS unset UCX chooses: shared memory, or itself, on one machine. */
 export const transports: readonly Transport[] = [
   {
     tls: undefined,
     name: "UCX_TLS unset",
-    within: /^(self|sysv|posix|cma|xpmem|knem)\/memory\d*$/,
+    within: /^((self|sysv|posix|cma|xpmem|knem)\/memory\d*|cuda_(ipc|copy)\/cuda)$/,
     between: sharedMemory,
   },
   { tls: "tcp", name: "UCX_TLS=tcp", within: /^tcp\//, between: /^tcp\// },
