@@ -4,6 +4,7 @@ import { test } from "node:test";
 import {
   Cuda,
   HostMemoryResource,
+  MemoryBuffer,
   PinnedMemoryResource,
   StridedMemoryView,
   SynchronousMemoryResource,
@@ -139,6 +140,22 @@ test("a place where nothing can be received is refused before anything is taken;
     part.close();
     await Promise.all(sends);
   }
+});
+
+test("an array that comes to a GPU by way of the host is there for any stream, also where its memory has no home", async () => {
+  await using ends = await pair();
+  using cuda = Cuda.simulate({ schedule: "latest" });
+  const device = cuda.device(0);
+  using stranger = device.createStream({ nonBlocking: true });
+  const values = Float64Array.of(1, 2, 3);
+  const sent = ends.endpoint.sendArray(values);
+  using array = await ends.receiver.recvArray({ place: new SynchronousMemoryResource(device) });
+  await sent;
+  using memory = MemoryBuffer.fromPointer(array.ptr, array.nbytes, { device });
+  using sink = new HostMemoryResource().allocate(array.nbytes);
+  sink.copyFrom(memory, { stream: stranger });
+  stranger.synchronize();
+  assertEquals([...sink.bytes()], [...new Uint8Array(values.buffer)]);
 });
 
 test("a cancelled receive takes no array, a closed endpoint is an error, and a pending wait ends", async () => {
