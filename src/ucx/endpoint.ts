@@ -421,11 +421,11 @@ export class UcxEndpoint {
    * Atomically changes one number of 4 or 8 bytes in memory of the other process.
    *
    * @param operation `swap` stores the operand; `compare-and-swap` only if the number equals `compare`
-   * @param offset the number's offset in bytes, a multiple of its size
+   * @param offset the number's offset in bytes; its address in the other process is a multiple of its size
    * @param operand unsigned
    * @returns the previous value
    * @throws {UcxError} if the other side is gone
-   * @throws {RangeError} if the number is not within the memory, or not at a multiple of its size
+   * @throws {RangeError} if the number is not within the memory, or its address is not a multiple of its size
    */
   atomic(
     operation: AtomicOperation,

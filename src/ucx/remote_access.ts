@@ -5,7 +5,7 @@
  */
 import { UCP_ATOMIC_OP, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type Out } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames, show } from "../layout/mod.ts";
 import type { EndpointOperations } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
@@ -121,6 +121,7 @@ export class RemoteAccess {
     checkOptions(options, doing === "send" ? untaggedOptionNames : limitOptionNames);
     const own = this.#operations;
     own.openHandle("use remote memory");
+    checkRemote(remote);
     checkLimits(options);
     const operation = own.take(call);
     const ready = own.takeMemory(operation, what, doing, options);
@@ -150,6 +151,7 @@ export class RemoteAccess {
     checkOptions(options, atomicOptionNames);
     const own = this.#operations;
     own.openHandle("use remote memory");
+    checkRemote(remote);
     checkLimits(options);
     const { bytes = 8, compare } = options;
     const code = Object.hasOwn(atomicCodes, operation) ? atomicCodes[operation] : undefined;
@@ -169,10 +171,14 @@ export class RemoteAccess {
         throw new RangeError(`Cannot use ${number} as an operand: expected an unsigned number of ${bytes} bytes`);
       }
     }
-    if (offset % bytes !== 0) {
-      throw new RangeError(`Cannot change ${bytes} bytes at offset ${offset}: expected a multiple of ${bytes}`);
-    }
     const part = remote.retainRange(own.handle, offset, bytes);
+    if (part.address % BigInt(bytes) !== 0n) {
+      remote.release();
+      throw new RangeError(
+        `Cannot change ${bytes} bytes at offset ${offset} of memory at ${remote.address}: expected an offset where ` +
+          `the address is a multiple of ${bytes}`,
+      );
+    }
     const slot = own.take("ucp_atomic_op_nbx");
     // UCX reads the comparand from one place, and the new value from where it writes the old one.
     const memory = new NativeArena();
@@ -194,4 +200,9 @@ export class RemoteAccess {
     });
     return answer.value;
   }
+}
+
+function checkRemote(remote: UcxRemoteKey): void {
+  if (remote instanceof UcxRemoteKey) return;
+  throw new TypeError(`Cannot use remote memory: expected the result of endpoint.remote(key), got ${show(remote)}`);
 }

@@ -236,7 +236,21 @@ test("a range that does not fit, an invalid key or number is refused before any 
     await assertRejects(() => endpoint.put(bytes, remote, offset), RangeError, "it has 100 bytes");
     await assertRejects(() => endpoint.get(bytes, remote, offset), RangeError, "it has 100 bytes");
   }
-  await assertRejects(() => endpoint.atomic("add", remote, 4, 1n), RangeError, "expected a multiple");
+  await assertRejects(() => endpoint.atomic("add", remote, 4, 1n), RangeError, "is a multiple of 8");
+  // The offset alone was looked at: UCX refused memory at an odd address as an invalid parameter.
+  using host = new HostMemoryResource().allocate(64);
+  host.bytes().fill(0);
+  using odd = owner.register(StridedMemoryView.fromBuffer(host, { offset: 1, shape: [32], dtype: "uint8" }));
+  const oddRemote = endpoint.remote(odd.key);
+  await assertRejects(() => endpoint.atomic("add", oddRemote, 0, 1n), RangeError, "is a multiple of 8");
+  const adding = endpoint.atomic("add", oddRemote, 7, 1n);
+  owner.poll();
+  assertEquals(await adding, 0n);
+  assertEquals(host.ptr % 8n, 0n);
+  for (const key of [region.key, region, null] as unknown as UcxRemoteKey[]) {
+    await assertRejects(() => endpoint.put(bytes, key), TypeError, "expected the result of endpoint.remote(key)");
+    await assertRejects(() => endpoint.atomic("add", key, 0, 1n), TypeError, "expected the result of endpoint.remote");
+  }
   await assertRejects(() => endpoint.atomic("add", remote, 0, 1n, { compare: 1n }), TypeError, "compare");
   await assertRejects(() => endpoint.atomic("compare-and-swap", remote, 0, 1n), TypeError, "compare");
   await assertRejects(() => endpoint.atomic("sub" as AtomicOperation, remote, 0, 1n), RangeError, 'Cannot do "sub"');
