@@ -20,7 +20,7 @@ import type { PendingConnections } from "./pending_connections.ts";
 export interface ListenLimits extends MessageLimits {
   /** Connections of this listener that may be open at a time; others are refused. Default 65,536. */
   readonly connections?: number;
-  /** With a secret: how many handshakes may run at a time; beyond that the oldest is dropped. Default 64. */
+  /** With a secret: how many handshakes may run at a time; beyond that the oldest is dropped. Default 256. */
   readonly handshakes?: number;
 }
 
@@ -102,7 +102,7 @@ export function checkListenOptions(
     throw new RangeError(`Cannot keep ${backlog} connections waiting: expected an integer of at least 1`);
   }
   const { connections, handshakes, messages, messageBytes } = {
-    ...{ connections: 65_536, handshakes: 64 },
+    ...{ connections: 65_536, handshakes: 256 },
     ...worker.limits,
     ...limits,
   };
