@@ -57,7 +57,10 @@ export function explainFailure(
       return said(`${advice(error.status)}. ${way}`);
     case ucs_status_t.UCS_ERR_REJECTED:
       if (secret !== "none") return error; // it says why
-      return said(`The listener has refused the connection. ${way}`);
+      return said(
+        `The listener at ${at} has refused the connection: it has as many as it accepts (its limits and backlog), or ` +
+          `another version. ${way}`,
+      );
     case ucs_status_t.UCS_ERR_TIMED_OUT:
       if (secret === "proved") {
         const oneSided = "Has one of the two workers connected to the other's address, and the other not back?";
