@@ -312,8 +312,6 @@ export class Interpreter {
       if (status >= Status.object) this.#depth++;
       return status;
     }
-    this.#depth = 1;
-    if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
     const status = this.#runLocking(native, locking);
     if (status >= Status.object) {
       this.#state = native.state;
@@ -327,8 +325,13 @@ export class Interpreter {
     return status;
   }
 
-  /** Runs a program that takes the lock. Without room on the stack for that, nothing has happened. */
+  /**
+   * Runs a program that takes the lock, which counts as held from here on. Without room on the stack for it, or for
+   * this function, nothing has happened: the lock would count as held, and calls that are made without it crash.
+   */
   #runLocking(native: NativeCalls, locking: NativeProgram["locking"]): Status {
+    this.#depth = 1;
+    if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
     try {
       return native.run(locking);
     } catch (error) {
