@@ -5,11 +5,8 @@
  */
 
 /** Number of set bits in each byte value. */
-const counts = Uint8Array.from({ length: 256 }, (_, byte) => {
-  let count = 0;
-  for (let rest = byte; rest > 0; rest >>= 1) count += rest & 1;
-  return count;
-});
+const counts = new Uint8Array(256);
+for (let byte = 1; byte < 256; byte++) counts[byte] = (counts[byte >> 1] ?? 0) + (byte & 1);
 
 /** How many of the `length` bits starting at `offset` are set. */
 export function countSet(bits: Uint8Array, offset: number, length: number): number {

@@ -5,7 +5,7 @@
  */
 import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { type Functions, type LibraryDescription, NativeArena, readCString } from "../ffi/mod.ts";
+import { constantName, type Functions, type LibraryDescription, NativeArena, readCString } from "../ffi/mod.ts";
 import { cause as causeOf, type DriverTraits } from "./traits.ts";
 
 /** What a call returns if no context is current and its arguments, a default stream for example, do not imply one. */
@@ -81,11 +81,9 @@ const lost: ReadonlySet<number> = new Set([
  */
 const firstSeen = new WeakMap<CudaDriver, Map<number, CudaError>>();
 
-const names = new Map<number, string>(Object.entries(CUresult).map(([name, code]) => [code, name]));
-
 /** The name of a `CUresult`. */
 export function resultName(code: number): string {
-  return names.get(code) ?? `CUresult(${code})`;
+  return constantName(CUresult, code) ?? `CUresult(${code})`;
 }
 
 // law driver/checkCuda: driver/errors

@@ -17,6 +17,7 @@
  */
 export { endsBeyondMemory, isAddress, isFarFromEnds, lowHalf } from "./address.ts";
 export { allocate, NativeArena, type Out } from "./arena.ts";
+export { constantName } from "./constant_name.ts";
 export { cString, readCString, readField, readString } from "./c_string.ts";
 export { DeferredFinalizer, type FinalizerState } from "./deferred_finalizer.ts";
 export { littleEndian } from "./endian.ts";

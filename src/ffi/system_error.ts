@@ -4,10 +4,9 @@
  * @module
  */
 import { errno } from "../../bindings/libc.ts";
+import { constantName } from "./constant_name.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
-
-const names = new Map<number, string>(Object.entries(errno).map(([name, value]) => [value, name]));
 
 /** A call into the operating system failed. */
 export class SystemError extends Error {
@@ -22,7 +21,7 @@ export class SystemError extends Error {
 
   /** `hint`: the usual cause or remedy, as a sentence without its full stop; or empty. */
   constructor(doing: string, call: string, code: number | string, hint: string, options?: ErrorOptions) {
-    const codeName = typeof code === "string" ? code : names.get(code) ?? `errno ${code}`;
+    const codeName = typeof code === "string" ? code : constantName(errno, code) ?? `errno ${code}`;
     super(`Cannot ${doing}: ${call} failed with ${codeName}${hint === "" ? "" : `. ${hint}`}`, options);
     this.errno = typeof code === "string" ? 0 : code;
     this.code = codeName;

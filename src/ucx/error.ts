@@ -4,12 +4,11 @@
  * @module
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
-
-const names = new Map<number, string>(Object.entries(ucs_status_t).map(([name, status]) => [status, name]));
+import { constantName } from "../ffi/mod.ts";
 
 /** The name of a `ucs_status_t`, for example `UCS_ERR_UNREACHABLE`. */
 export function statusName(status: number): string {
-  return names.get(status) ?? `ucs_status_t(${status})`;
+  return constantName(ucs_status_t, status) ?? `ucs_status_t(${status})`;
 }
 
 /** A call into UCX failed, or an operation that it started did. */

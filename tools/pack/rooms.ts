@@ -16,14 +16,14 @@ interface Group {
 const rooms: Readonly<Record<string, RegExp>> = {
   room_layout: /\/src\/(layout\/|ffi\/errors\.ts$)/,
   room_memory:
-    /\/(bindings|src\/(ffi|native|unix|driver|device|memory|order|cdata|dlpack))\/|\/checker\/(draw_)?report\.ts$/,
+    /\/(bindings\/(?!cpython|ucp|vortex)|src\/(ffi|native|unix|driver|device|memory|order|cdata|dlpack|checker\/(draw_)?report\.ts))/,
   room_view: /\/src\/(view|copy|wasm|arrow|files)\//,
   room_simulator: /\/src\/(sim|ptx)\//,
   room_checker: /\/src\/checker\//,
   room_cuda: /\/src\/cuda\//,
-  room_python: /\/src\/python\//,
-  room_ucx: /\/src\/ucx\//,
-  room_vortex: /\/src\/vortex\//,
+  room_python: /\/(src\/python\/|bindings\/cpython\.ts$)/,
+  room_ucx: /\/(src\/ucx\/|bindings\/ucp)/,
+  room_vortex: /\/(src\/vortex\/|bindings\/vortex\.ts$)/,
 };
 
 /** Files that most programs never need. They are loaded when something of them is first used. */

@@ -5,7 +5,7 @@
  */
 import { checkMade, showAs } from "../../layout/mod.ts";
 import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../../bindings/cuda_types.ts";
-import { NativeArena } from "../../ffi/mod.ts";
+import { constantName, NativeArena } from "../../ffi/mod.ts";
 import { checkSameCuda } from "../check_device.ts";
 import { noStream } from "../no_stream.ts";
 import { afterCaptures, captureOf } from "./active_captures.ts";
@@ -16,10 +16,6 @@ import type { CudaGraph } from "./graph.ts";
 import type { GraphResources } from "./graph_resources.ts";
 import { besideCaptures } from "../relaxed_capture.ts";
 import type { CudaStream } from "../stream.ts";
-
-const reasons: ReadonlyMap<number, string> = new Map(
-  Object.entries(CU_GRAPH_EXEC_UPDATE).map(([name, code]) => [code, name]),
-);
 
 /** The state that destroys an executable which its user has dropped. */
 class GraphExecState implements DroppedState {
@@ -137,7 +133,7 @@ export class CudaGraphExec {
       driver.graph.cuGraphExecUpdate(handle, source, node.$address, result.$address)
     );
     if (code === CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
-      const reason = reasons.get(result.value) ?? String(result.value);
+      const reason = constantName(CU_GRAPH_EXEC_UPDATE, result.value) ?? String(result.value);
       const way = `${reason}. Only a graph of the same shape fits: instantiate this one instead.`;
       throw new CudaError("cuGraphExecUpdate", code, resultName(code), way);
     }

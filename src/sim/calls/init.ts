@@ -4,8 +4,7 @@
  * @module
  */
 import { CUresult } from "../../../bindings/cuda_types.ts";
-import { resultName } from "../../driver/mod.ts";
-import { NativeArena } from "../../ffi/mod.ts";
+import { constantName, NativeArena } from "../../ffi/mod.ts";
 import { type CallTable, refuse } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
 import { writeInt, writeWord } from "../out_parameters.ts";
@@ -21,12 +20,10 @@ export function openingCalls(simulator: Simulator): CallTable<"opening"> {
     cuDriverGetVersion: (out) => writeInt(out, simulator.options.driverVersion),
     cuDeviceGetCount: (out) => writeInt(out, simulator.devices.length),
     cuDeviceGet: (out, ordinal) => writeInt(out, simulator.device(ordinal).ordinal),
-    cuGetErrorName: (code, out) => writeText(out, names.has(code) ? resultName(code) : undefined),
+    cuGetErrorName: (code, out) => writeText(out, constantName(CUresult, code)),
     cuGetErrorString: (code, out) => writeText(out, explanations.get(code)),
   };
 }
-
-const names: ReadonlySet<number> = new Set(Object.values(CUresult));
 
 /** The driver's texts for the codes that the simulator returns, or that tests inject. */
 const explanations: ReadonlyMap<number, string> = new Map([
