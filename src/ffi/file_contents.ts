@@ -126,10 +126,12 @@ export function namingErrors<T>(doing: string, call: () => T, missing?: () => st
  * invalid path, and Deno's refusal, which names the missing flag.
  */
 export function systemErrorOf(doing: string, error: unknown, missing?: () => string): unknown {
-  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return error;
-  const { code, syscall } = error;
-  if (typeof code !== "string" || typeof syscall !== "string") return error;
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return error;
+  const { code } = error;
   const known = Object.entries(errno).find(([name]) => name === code)?.[1];
+  // Deno's callbacks get errors without the name of the call.
+  const syscall = "syscall" in error ? error.syscall : known === undefined ? undefined : doing.split(" ", 1)[0];
+  if (typeof syscall !== "string") return error;
   const number = known ?? ("errno" in error && typeof error.errno === "number" ? Math.abs(error.errno) : 0);
   return new SystemError(doing, syscall, number, code === "ENOENT" ? missing?.() ?? "" : "", { cause: error });
 }

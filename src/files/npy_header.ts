@@ -54,8 +54,10 @@ export function readPrefix(prefix: Uint8Array, got: number): HeaderPlace {
     );
   }
   const fields = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
-  const major = fields.getUint8(6);
-  if (major < 1 || major > 3) throw new NpyError(`version ${major} of the .npy format is unknown: expected 1, 2 or 3`);
+  const [major, minor] = [fields.getUint8(6), fields.getUint8(7)];
+  if (major < 1 || major > 3 || minor !== 0) {
+    throw new NpyError(`version ${major}.${minor} of the .npy format is unknown: expected 1.0, 2.0 or 3.0`);
+  }
   const from = major === 1 ? 10 : 12;
   if (got < from) throw new NpyError("the file is truncated: it ends within its header");
   const length = major === 1 ? fields.getUint16(8, true) : fields.getUint32(8, true);

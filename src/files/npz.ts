@@ -22,7 +22,18 @@ export interface ReadNpzOptions extends ReadNpyOptions {
 
 const readNpzOptionNames: OptionNames<ReadNpzOptions> = { ...readNpyOptionNames, names: true, limits: true };
 const limitNames = { members: true, bytes: true } as const;
-const defaults = { members: 65536, bytes: 64 * 2 ** 30 };
+
+// law files/limitsOf: files/npz
+/** @throws {RangeError} for a limit that is not an integer of at least 0, with which nothing would exceed it */
+function limitsOf(given: NonNullable<ReadNpzOptions["limits"]>): { members: number; bytes: number } {
+  checkOptions(given, limitNames);
+  const { members = 65536, bytes = 64 * 2 ** 30 } = given;
+  for (const [name, value] of Object.entries({ members, bytes })) {
+    if (Number.isSafeInteger(value) && value >= 0) continue;
+    throw new RangeError(`Cannot limit ${name} to ${show(value)}: expected an integer from 0 to 2^53 - 1`);
+  }
+  return { members, bytes };
+}
 
 /** Arrays by name. Closing the map closes all of them. */
 export class NpzArrays extends Map<string, StridedMemoryView> implements Disposable {
@@ -56,6 +67,7 @@ export class NpzArrays extends Map<string, StridedMemoryView> implements Disposa
  *
  * @param file a path, a Blob or File, or the file's bytes
  * @throws {SystemError} if it cannot be opened or read
+ * @throws {RangeError} if a limit is not an integer of at least 0
  * @throws {NpyError} for a damaged or encrypted file, a member that is not an array of numbers, a name that the file
  *   lacks, and for exceeding the limits
  *
@@ -72,11 +84,10 @@ export async function readNpz(file: FileContents, options: ReadNpzOptions = {}):
   checkOptions(options, readNpzOptionNames);
   const { names, limits = {}, ...place } = options;
   checkReadOptions(place);
-  checkOptions(limits, limitNames);
   if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === "string"))) {
     throw new TypeError(`Expected names to be an array of strings, got ${show(names)}`);
   }
-  const { members: most, bytes: maxBytes } = { ...defaults, ...limits };
+  const { members: most, bytes: maxBytes } = limitsOf(limits);
   using contents = await openContents(file);
   const arrays = new NpzArrays();
   try {

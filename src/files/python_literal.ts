@@ -69,7 +69,7 @@ class Reader {
     this.#skip();
     const word = this.#match(/(True|False)\b/y);
     if (word !== undefined) return word === "True";
-    const number = this.#match(/-?\d+L?/y); // Python 2 wrote an L after large numbers
+    const number = this.#match(/-?(?:0|[1-9]\d*)L?/y); // Python 2 wrote an L after large numbers
     if (number !== undefined) return Number.parseInt(number);
     // NumPy writes no escapes; text that contains one is refused, because it would be misread.
     const quoted = this.#match(/'[^'\\\n]*'|"[^"\\\n]*"/y);

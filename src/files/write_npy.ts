@@ -136,14 +136,20 @@ function missingFolder(path: string | URL): string {
 function checkNotMapped(path: string | URL): void {
   const fs = nodeBuiltin("node:fs");
   let mapped = "";
-  let target = "";
+  let marks: string[] = [];
   try {
-    target = fs.realpathSync(path);
+    const { dev, ino } = fs.statSync(path, { bigint: true });
+    const device = [dev >> 8n & 0xfffn | dev >> 32n & ~0xfffn, dev & 0xffn | dev >> 12n & ~0xffn];
+    // The list has one name of each file, with newlines escaped, and other numbers for some file systems.
+    marks = [
+      ` ${device.map((part) => part.toString(16).padStart(2, "0")).join(":")} ${ino} `,
+      ` ${fs.realpathSync(path)}\n`,
+    ];
     mapped = fs.readFileSync("/proc/self/maps", "utf8");
   } catch {
     return; // there is no such file, or Deno may not look
   }
-  if (!mapped.split("\n").some((line) => line.endsWith(` ${target}`))) return;
+  if (!marks.some((mark) => mapped.includes(mark))) return;
   throw new NpyError(`Cannot write ${path}: a view of it is open (openNpy). Close that first, or write another file`);
 }
 

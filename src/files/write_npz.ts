@@ -33,7 +33,7 @@ interface Written {
  *
  * @param arrays by name, in the file's order
  * @throws {SystemError} if the file cannot be written
- * @throws {NpyError} for element types that NumPy lacks, and for a name that is empty or too long
+ * @throws {NpyError} for element types that NumPy lacks, and for a name that is empty, too long or no Unicode text
  */
 export async function writeNpz(
   path: string | URL,
@@ -77,6 +77,9 @@ function namedViews(
 }
 
 function memberName(name: string): Uint8Array {
+  if (!name.isWellFormed()) {
+    throw new NpyError(`Cannot write an array named ${show(name)}: expected a name that UTF-8 can encode`);
+  }
   const bytes = new TextEncoder().encode(`${name}.npy`);
   if (name !== "" && bytes.length < 65536) return bytes;
   throw new NpyError(`Cannot write an array with a name of ${name.length} characters: expected 1 to 65531 bytes`);

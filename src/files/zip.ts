@@ -49,7 +49,7 @@ function wordAt(view: DataView, at: number): number {
  *
  * @param most maximum number of members
  * @throws {NpyError} for a file that is not a zip file or is damaged, or members that cannot be read: encrypted, split
- *   over several disks, compressed other than by deflate, or claiming more than deflate can have packed
+ *   over several disks, compressed other than by deflate, claiming more than deflate can have packed, or sharing bytes
  */
 export async function readDirectory(file: ByteRange, most: number): Promise<ZipMember[]> {
   const { count, size, at } = await findDirectory(file);
@@ -70,7 +70,27 @@ export async function readDirectory(file: ByteRange, most: number): Promise<ZipM
     members.push(member);
     next = end;
   }
+  checkApart(members, at);
   return members;
+}
+
+// law files/checkApart: files/npz
+/**
+ * Refuses members that share bytes: a small file could claim any number of arrays, each within what deflate can pack.
+ *
+ * @param end where the members end
+ */
+function checkApart(members: readonly ZipMember[], end: number): void {
+  let last: ZipMember | undefined;
+  for (const member of members.toSorted((a, b) => a.at - b.at)) {
+    if (last !== undefined && last.at + bytesOf.header + last.packed > member.at) {
+      throw damaged(`${excerpt(last.name)} and ${excerpt(member.name)} share bytes`);
+    }
+    last = member;
+  }
+  if (last !== undefined && last.at + bytesOf.header + last.packed > end) {
+    throw damaged(`${excerpt(last.name)} reaches into the directory`);
+  }
 }
 
 async function findDirectory(file: ByteRange): Promise<{ count: number; size: number; at: number }> {

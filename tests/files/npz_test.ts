@@ -36,10 +36,38 @@ test("arrays are read by name, all or some", async () => {
   await assertRejects(() => readNpz(path, { names: ["x"] }), NpyError, "no array x: expected one of numbers");
 });
 
-test("limits hold", async () => {
+test("limits hold, and one that nothing would exceed is refused", async () => {
   const bytes = await zip(true);
   await assertRejects(() => readNpz(bytes, { limits: { members: 1 } }), NpyError, "2 members: expected at most 1");
   await assertRejects(() => readNpz(bytes, { limits: { bytes: 4000 } }), NpyError, "more than 4000 bytes");
+  using all = await readNpz(bytes, { limits: {} });
+  assertEquals(all.size, 2);
+  for (const limit of [NaN, -1, 0.5, "1MB", 2n, null] as number[]) {
+    await assertRejects(() => readNpz(bytes, { limits: { bytes: limit } }), RangeError, "Cannot limit bytes to");
+    await assertRejects(() => readNpz(bytes, { limits: { members: limit } }), RangeError, "Cannot limit members to");
+  }
+});
+
+// Each of any number of entries could name the same member: 28 KB became 3 GB.
+test("members that share bytes with others or the directory are refused", async () => {
+  const bytes = await zip(true);
+  const view = new DataView(bytes.buffer);
+  const first = entryAt(bytes);
+  const words = 46 + 11 + 4; // where the size, the packed size and the position are, behind both names of 11 bytes
+  const second = first + words + 24;
+  const changed = (at: number, word: bigint) => {
+    const copy = Uint8Array.from(bytes);
+    new DataView(copy.buffer).setBigUint64(at, word, true);
+    return copy;
+  };
+  const position = view.getBigUint64(second + words + 16, true);
+  const packed = view.getBigUint64(second + words + 8, true);
+  for (const at of [0n, position - 40n]) {
+    const shared = changed(second + words + 16, at);
+    await assertRejects(() => readNpz(shared, { names: ["numbers"] }), NpyError, "share bytes");
+  }
+  const longer = changed(second + words + 8, packed + 100n);
+  await assertRejects(() => readNpz(longer, { names: ["numbers"] }), NpyError, "reaches into the directory");
 });
 
 test("one wrong byte of a member is found", async () => {

@@ -94,6 +94,10 @@ const bad: { readonly [what: string]: [path: () => string, message: string] } = 
   objects: [() => npy(headerOf("|O", [3]), new Uint8Array(24)), "Python objects"],
   text: [() => npy(headerOf("<U3", [3]), new Uint8Array(36)), "text"],
   longdouble: [() => npy(headerOf("<f16", [3]), new Uint8Array(48)), "longdouble"],
+  "an extent with a leading zero": [
+    () => npy("{'descr': '<f8', 'fortran_order': False, 'shape': (03,), }", new Uint8Array(24)),
+    "header",
+  ],
   "an unknown type": [() => npy(headerOf("<f3", [3]), new Uint8Array(9)), "expected numbers of at most 64 bits"],
   times: [() => npy(headerOf("<M8[ns]", [3]), new Uint8Array(24)), "times"],
   structures: [
@@ -127,7 +131,9 @@ test("a header that claims an impossible length is refused before it is read", a
   bytes.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 2, 0, 0xff, 0xff, 0xff, 0x7f]);
   await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "claims 2147483647 bytes");
   bytes.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 9, 0]);
-  await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "version 9");
+  await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "version 9.0");
+  bytes.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 205]); // NumPy refuses it, too
+  await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "version 1.205");
   bytes.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, 0xff, 0xff]);
   await assertRejects(() => readNpy(fileOf(bytes)), NpyError, "header alone ends at byte 65545");
 });

@@ -147,6 +147,10 @@ test("a file that cannot be made is a SystemError, too", async () => {
     await assertRejects(() => writeNpy(path, view), SystemError, `Cannot write ${path}: open failed with ENOENT`),
     await assertRejects(() => writeNpz(path, { view }), SystemError, `Cannot write ${path}: open failed with ENOENT`),
   ];
+  const none = StridedMemoryView.fromTypedArray(new Int8Array(100)); // Deno's error did not say that it is the system's
+  for (const write of [() => writeNpy("/dev/full", none), () => writeNpz("/dev/full", { none })]) {
+    errors.push(await assertRejects(write, SystemError, "Cannot write /dev/full: write failed with ENOSPC"));
+  }
   for (const { cause } of errors) assertInstanceOf(cause, Error); // the runtime's own error
 });
 

@@ -3,7 +3,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
+import { NpyError, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 const view = StridedMemoryView.arange(3);
@@ -29,6 +29,14 @@ test("anything but a view is refused by its kind, the error names what makes one
     assertEquals(existsSync(path), false);
   }
   await assertRejects(() => writeNpy(view as never, "x.npy" as never), TypeError, 'got "x.npy"');
+});
+
+test("a name that cannot be encoded makes no file: two of them would be the same", async () => {
+  const path = join(scratchFolder(), "x.npz");
+  for (const name of ["\ud800", "a\udc00"]) {
+    await assertRejects(() => writeNpz(path, { [name]: view }), NpyError, "a name that UTF-8 can encode");
+  }
+  assertEquals(existsSync(path), false);
 });
 
 test("views without names make no file", async () => {

@@ -4,11 +4,8 @@ import { law, type Mutation } from "./mutation.ts";
 /** Their mutations. */
 export const filesMutations: readonly Mutation[] = [
   ...law("files/checkNotMapped", [
-    [
-      "if (!mapped.split",
-      "if (true || !mapped.split",
-      "An array is lost when it is written to the file that it is read from.",
-    ],
+    ["if (!marks", "if (true || !marks", "An array is lost when it is written to the file that it is read from."],
+    ["${ino} `,", "${ino}x `,", "An array is lost when it is written to another name of its file."],
   ]),
   ...law("files/fill", [
     ["    await hostReady(lane.block);\n", "", "A block is overwritten while it is being copied to the device."],
@@ -57,6 +54,13 @@ export const filesMutations: readonly Mutation[] = [
   ...law("files/readDirectory", [
     ["(flags & 0x2041) !== 0", "flags < 0", "Encrypted bytes are accepted as an array."],
     ["size > packed * maxInflated + 64", "size < 0", "A few bytes can request any amount of memory."],
+  ]),
+  ...law("files/checkApart", [
+    ["last.packed > member.at", "last.packed < 0", "Any number of members can unpack the same few bytes."],
+    ["last.packed > end", "last.packed < 0", "A member's bytes can be the directory's."],
+  ]),
+  ...law("files/limitsOf", [
+    ["Number.isSafeInteger(value) && value >= 0", "true", "A limit that is not a number limits nothing."],
   ]),
   ...law("files/checkedSource", [
     ["if (total !== member.size) throw", "if (total < 0) throw", "A truncated member is accepted as complete."],
