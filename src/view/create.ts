@@ -128,26 +128,34 @@ function isBound(value: unknown): value is RangeBound {
   return typeof value === "number" || typeof value === "bigint";
 }
 
-function numbers(bounds: readonly number[]): number[] {
+/** Values by position. Those of a range are computed when they are written: a list of them would take more memory. */
+interface Values {
+  readonly length: number;
+  at(position: number): unknown;
+}
+
+function numbers(bounds: readonly number[]): Values {
   const [start = 0, stop = 0, step = 1] = bounds.length === 1 ? [0, ...bounds] : bounds;
   const count = Math.max(0, Math.ceil((stop - start) / step));
   if (!Number.isSafeInteger(count)) {
     throw new RangeError(`Expected finite bounds and a step that is not 0, got arange(${start}, ${stop}, ${step})`);
   }
-  if (count >= 2 ** 32) {
-    throw new RangeError(
-      `Expected a range of fewer than 2^32 numbers, got ${count}: arange(${start}, ${stop}, ${step})`,
-    );
-  }
-  return Array.from({ length: count }, (_, at) => start + at * step);
+  return { length: checkedCount(count, [start, stop, step]), at: (position) => start + position * step };
 }
 
-function bigints(bounds: readonly bigint[]): bigint[] {
+function bigints(bounds: readonly bigint[]): Values {
   const [start = 0n, stop = 0n, step = 1n] = bounds.length === 1 ? [0n, ...bounds] : bounds;
   if (step === 0n) throw new RangeError("Expected a step that is not 0, got 0n");
-  const values: bigint[] = [];
-  for (let value = start; step > 0n ? value < stop : value > stop; value += step) values.push(value);
-  return values;
+  const count = (stop - start + step - (step > 0n ? 1n : -1n)) / step; // rounded up
+  const length = checkedCount(count > 0n ? Number(count) : 0, [start, stop, step]);
+  return { length, at: (position) => start + BigInt(position) * step };
+}
+
+function checkedCount(count: number, bounds: readonly RangeBound[]): number {
+  if (count < 2 ** 32) return count;
+  throw new RangeError(
+    `Expected a range of fewer than 2^32 numbers, got ${count}: arange(${bounds.map(show).join(", ")})`,
+  );
 }
 
 /** See `StridedMemoryView.fromArray`. */
@@ -165,19 +173,19 @@ export function fromNested<T>(nested: unknown, given: Given, make: MakeArray<T>)
   return writtenAs(shape.slice(0, -1), elements, what, make);
 }
 
-function written<T>(values: readonly unknown[], what: Wanted, make: MakeArray<T>): T {
+function written<T>(values: Values, what: Wanted, make: MakeArray<T>): T {
   return writtenAs([values.length], values, what, make);
 }
 
 // law view/writtenAs: view/create
 /** An array of values in C order: written by the host, and copied if it belongs elsewhere. */
-function writtenAs<T>(shape: Shape, values: readonly unknown[], what: Wanted, make: MakeArray<T>): T {
+function writtenAs<T>(shape: Shape, values: Values, what: Wanted, make: MakeArray<T>): T {
   const { dtype, device = "host", memory, stream } = what;
   const onHost = <A>(makeIt: MakeArray<A>) =>
     create(shape, { dtype, device: "host", memory: undefined, stream: undefined }, makeIt, ({ buffer }) => {
       const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
       const view = new DataView(memory, byteOffset, byteLength);
-      values.forEach((value, at) => dtype.write(view, at * dtype.itemsize, asElement(value)));
+      for (let i = 0; i < values.length; i++) dtype.write(view, i * dtype.itemsize, asElement(values.at(i)));
     });
   if (device === "host" && memory === undefined) return onHost(make);
   const parts = onHost((buffer, offset, layout, type, readonly) => ({ buffer, offset, layout, dtype: type, readonly }));

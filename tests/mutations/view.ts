@@ -119,10 +119,10 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/range", [
     ["Math.max(0, Math.ceil(", "Math.max(0, Math.floor(", "The last number is missing."],
-    ["step > 0n ? value < stop", "step > 0n ? value <= stop", "The stop is included in the range."],
+    ["(step > 0n ? 1n : -1n)) / step", "0n) / step", "The stop is included in the range."],
   ]),
   ...law("view/writtenAs", [
-    ["at * dtype.itemsize", "at", "Elements are written over each other."],
+    ["i * dtype.itemsize", "i", "Elements are written over each other."],
   ]),
   ...law("view/nestedValues", [
     [

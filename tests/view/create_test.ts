@@ -147,6 +147,9 @@ test("a range has every number from the start to the stop, which it excludes", (
     assertThrows(() => StridedMemoryView.arange(...bounds), RangeError, "Expected finite bounds");
   }
   assertThrows(() => StridedMemoryView.arange(1e12), RangeError, "fewer than 2^32 numbers, got 1000000000000");
+  // Both had listed the values first, and ran without end.
+  assertThrows(() => StridedMemoryView.arange(2n ** 40n), RangeError, "fewer than 2^32 numbers, got 1099511627776");
+  assertThrows(() => StridedMemoryView.arange(0n, -(10n ** 400n), -1n), RangeError, "fewer than 2^32 numbers");
   assertThrows(() => StridedMemoryView.arange(0n, 3n, 0n), RangeError, "Expected a step that is not 0");
   assertThrows(() => StridedMemoryView.arange(1, 2n as unknown as number), TypeError, "got both");
   assertThrows(() => StridedMemoryView.arange("5" as unknown as number), TypeError, "Expected arange(stop)");
