@@ -64,6 +64,11 @@ function isOwnSource(source: object): source is ArraySource {
   return arraySource in source;
 }
 
+/** Whether a value is an object of Python's, which is a function here and looks as if it spoke Python's protocols. */
+export function isPythons(source: unknown): source is ArraySource {
+  return typeof source === "function" && isOwnSource(source);
+}
+
 function isObject(source: unknown): source is object {
   return (typeof source === "object" || typeof source === "function") && source !== null;
 }

@@ -24,7 +24,7 @@ import { DType, none, notMade, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
 import { CopyableArray, copyToNew, narrowed, viewAny } from "./copyable_array.ts";
-import { describe, fromArray, isTypedArray, isUsableAt, wayOut } from "./from.ts";
+import { arraySource, describe, fromArray, isPythons, isTypedArray, isUsableAt, wayOut } from "./from.ts";
 import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
 import { Lease } from "./lease.ts";
 import type { DTypeNameOfValue, NestedScalars, NestedTypedArrays, NestedValues } from "./nested_values.ts";
@@ -147,12 +147,13 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Copy
 
   /**
    * Imports an array by DLPack: from an object with `__dlpack__()`, an exported tensor, or the address of a struct that
-   * the caller owns: `{ managedTensorVersioned: address }`. Closing the view releases the tensor.
+   * the caller owns: `{ managedTensorVersioned: address }`. Closing the view releases the tensor. An object of Python's
+   * in this process is viewed as by {@linkcode from}.
    *
    * @throws {ExchangeError} if it cannot be imported; its producer then still owns it
    */
   static fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
-    return fromDlpack(source, options, make);
+    return isPythons(source) ? source[arraySource](options) : fromDlpack(source, options, make);
   }
 
   /**
@@ -178,17 +179,17 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Copy
    * ```
    */
   static fromCudaArrayInterface(source: unknown, options: ImportOptions = none): StridedMemoryView {
-    return fromCudaArrayInterface(source, options, make);
+    return isPythons(source) ? source[arraySource](options) : fromCudaArrayInterface(source, options, make);
   }
 
   /**
    * Views host memory that `__array_interface__` describes, such as that of NumPy arrays. The buffer keeps the object
-   * alive.
+   * alive. An object of Python's in this process is viewed as by {@linkcode from}.
    *
    * @throws {ExchangeError} for masked and structured arrays, and for a description without an address
    */
   static fromArrayInterface(source: unknown): StridedMemoryView {
-    return fromArrayInterface(source, make);
+    return isPythons(source) ? source[arraySource](none) : fromArrayInterface(source, make);
   }
 
   /**
