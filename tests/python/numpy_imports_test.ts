@@ -112,7 +112,7 @@ def references(): return sys.getrefcount(huge)
 // They are functions here: the protocols, which they seem to speak, refused them as no objects.
 test(...needs(missing, "an array of Python's is viewed by the call of any protocol of the host, as by from()"), () => {
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
-  using array: PyObject = python.evaluate("__import__('numpy').arange(3)");
+  using array: PyObject = python.evaluate("__import__('numpy').arange").$call(3);
   for (const view of [StridedMemoryView.fromDlpack, StridedMemoryView.fromArrayInterface]) {
     using seen = view(array);
     using same = StridedMemoryView.from(array);
