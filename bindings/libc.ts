@@ -68,6 +68,8 @@ export const libc = {
   files: {
     // int close(int fd);
     close: { args: ["i32"], returns: "i32" },
+    // int dup3(int oldfd, int newfd, int flags);
+    dup3: { args: ["i32", "i32", "i32"], returns: "i32" },
     // int eventfd(unsigned int initval, int flags);
     eventfd: { args: ["u32", "i32"], returns: "i32" },
     // int eventfd_write(int fd, eventfd_t value);
@@ -231,9 +233,9 @@ export const SOCK = { STREAM: 1, SEQPACKET: 5, NONBLOCK: 0o4000, CLOEXEC: 0o2000
 /** Levels of socket options and control messages (sys/socket.h, Linux). */
 export const SOL = { SOCKET: 1 } as const;
 /** Socket options (sys/socket.h, Linux). */
-export const SO = { REUSEADDR: 2, ERROR: 4, PEERCRED: 17 } as const;
+export const SO = { REUSEADDR: 2, ERROR: 4, PEERCRED: 17, ACCEPTCONN: 30 } as const;
 /** Directions of a connection that shutdown() ends (sys/socket.h). */
-export const SHUT = { WR: 1 } as const;
+export const SHUT = { WR: 1, RDWR: 2 } as const;
 /** Types of control messages (sys/socket.h, Linux). */
 export const SCM = { RIGHTS: 1 } as const;
 /** Flags of sendmsg() and recvmsg() (sys/socket.h, Linux). */

@@ -285,7 +285,7 @@ export class Connections {
   // law ucx/Connections.listen: ucx/ucxx_protocol, ucx/secret, ucx/behaviours
   /** As {@linkcode UcxWorker.listen}. */
   listen(options: ListenOptions): UcxListener {
-    const { ucp, family, progress, protocol, open } = this.#context;
+    const { ucp, family, progress, protocol, open, resources } = this.#context;
     const { host, port, secret, timeout, ...limits } = checkListenOptions(options, this.#context);
     const worker = open("listen");
     const err_mode = checkErrors(options.errors);
@@ -311,6 +311,7 @@ export class Connections {
         hasRoom: () => pending.makeRoom(), // these peers are not authenticated
         ucp,
         worker,
+        resources,
         accept: (conn_request) => {
           using arena = new NativeArena();
           const flags = UCP_EP_PARAMS_FLAGS.NO_LOOPBACK;

@@ -22,6 +22,14 @@ interface Closable {
   close(): void;
 }
 
+/** A listener of UCX's. */
+export interface NativeListener {
+  /** Ends the connections that it has accepted. @returns how many there are */
+  endConnections(): number;
+  /** Destroys it, with requests that nobody has answered. */
+  destroy(): void;
+}
+
 /** The owner of a worker, notified when the worker is closed. */
 export interface WorkerOwner {
   /** Called once. @param isDone whether UCX is done with all memory of the worker: else its context has to stay */
@@ -55,6 +63,11 @@ export class WorkerResources implements DroppedState {
   readonly keys: RemoteKeys;
   /** Memory that peers use. */
   readonly regions: Set<Registration> = new Set();
+  /**
+   * UCX's listeners, also closed ones. UCX destroys them with the worker: of a connection that is being established its
+   * own thread uses the listener, at any time and also when that is destroyed, which ended the process.
+   */
+  readonly listeners: Set<NativeListener> = new Set();
   /** Endpoints that UCX has not been asked to close. */
   readonly endpoints: Set<bigint> = new Set();
   /** Tagged messages that were taken and not received. */
@@ -117,6 +130,7 @@ export class WorkerResources implements DroppedState {
     for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);
     for (const message of this.taken) this.#discard(progress, message);
     for (const data of this.lent) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);
+    this.#endConnections(progress);
     const isAnswering = isBefore(this.#version, 14) && this.#isAnswering(progress);
     progress.stop(reason);
     for (const one of this.watched) one.close();
@@ -129,6 +143,21 @@ export class WorkerResources implements DroppedState {
     if (isStuck) stuck.add(this);
     else this.#destroy();
     this.#owner.forget(this, isDone);
+  }
+
+  // law ucx/WorkerResources.endConnections: ucx/listener
+  /**
+   * Ends connections that peers have begun at a listener: UCX's own thread would go on with them after the worker has
+   * been destroyed, and end the process. It takes a moment to notice.
+   */
+  #endConnections(progress: Progress): void {
+    const end = performance.now() + answerPatience;
+    let count = 0;
+    do {
+      count = 0;
+      for (const listener of this.listeners) count += listener.endConnections();
+      if (count > 0) progress.poll(Infinity);
+    } while (count > 0 && performance.now() < end);
   }
 
   // law ucx/WorkerResources.leavesRegistrations: ucx/endpoint
@@ -189,6 +218,7 @@ export class WorkerResources implements DroppedState {
 
   // law ucx/WorkerResources.destroy: ucx/endpoint
   #destroy(): void {
+    for (const listener of this.listeners) listener.destroy();
     this.ucp.worker.ucp_worker_destroy(this.handle);
     for (const operation of this.operations.pending()) operation.release(); // UCX has forgotten them
     this.operations.close();

@@ -4,11 +4,9 @@
  * @module
  */
 import { itimerspec } from "../../bindings/libc.ts";
-import { libc, NativeArena, readTextFile } from "../ffi/mod.ts";
+import { libc, NativeArena } from "../ffi/mod.ts";
 import { isOfKind } from "./descriptor_kind.ts";
-
-/** The most of a set's description that is read, in bytes: of a thousand descriptors. */
-const maxText = 1 << 17;
+import { membersOf } from "./set_members.ts";
 
 /** Timers that were stopped. */
 export interface StoppedTimers {
@@ -54,9 +52,7 @@ interface Timing {
 const never: Timing = { seconds: 0n, nanoseconds: 0n };
 
 function timersIn(set: number): number[] {
-  const text = readTextFile(`/proc/self/fdinfo/${set}`, maxText) ?? "";
-  const members = Array.from(text.matchAll(/^tfd:\s*(\d+)/gm), ([, fd]) => Number(fd));
-  return members.filter((fd) => isOfKind(fd, "[timerfd]"));
+  return membersOf(set).filter((fd) => isOfKind(fd, "[timerfd]"));
 }
 
 function timingOf(timer: number): Timing | null {

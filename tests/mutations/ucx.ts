@@ -833,7 +833,8 @@ export const ucxMutations: readonly Mutation[] = [
     ["queueMicrotask(accept)", "void 0", "No connection is accepted."],
     ["isBusy ? busy : undefined", "undefined", "The error for a busy port does not say how to reuse it."],
     ["code === 0 ? cause", "code >= 0 ? cause", "Each listener has its own error for a port in use."],
-    ["        context.refused();\n        reject", "        reject", "Rejected connections are not counted."],
+    ["if (!isClosed) context.refused();", "", "Rejected connections are not counted."],
+    ["socket?.stop();", "", "A closed listener keeps its port."],
   ]),
   ...law("ucx/Receiver.probe", [
     ["    this.#progress.poll();\n", "", "A message that has arrived is not noticed."],
@@ -1126,6 +1127,9 @@ export const ucxMutations: readonly Mutation[] = [
       "    this.#destroy();",
       "A message arrives in freed memory.",
     ],
+  ]),
+  ...law("ucx/WorkerResources.endConnections", [
+    ["count += listener.endConnections();", "count += 0;", "A client that only connects ends the process of a server."],
   ]),
   ...law("ucx/WorkerResources.leavesRegistrations", [
     ["this.operations.hasGivenUp && ", "false && ", "A context is freed although UCX has forgotten a registration."],

@@ -6,6 +6,19 @@ export const unixMutations: readonly Mutation[] = [
   ...law("unix/isOfKind", [
     [")) === name;", ')) !== "";', "Sockets and files are mistaken for timers."],
   ]),
+  ...law("unix/ListeningSocket.find", [
+    [" && isListening(fd)", "", "A connection is taken for the socket that listens."],
+    [" && isIt(address)", "", "Another listener loses its port."],
+  ]),
+  ...law("unix/ListeningSocket.stop", [
+    ["    dup3(inert, this.#fd, EPOLL.CLOEXEC);\n", "", "The port stays taken."],
+    ["epoll_ctl(set, EPOLL_CTL.ADD, this.#fd, address);", "void set;", "Its owner cannot remove it from its set."],
+  ]),
+  ...law("unix/ListeningSocket.endConnections", [
+    [" || isListening(fd)", "", "The socket that listens is shut down."],
+    [" || portOf(address) !== this.#port", "", "Connections of others end."],
+    ["    libc().sockets.shutdown(fd, SHUT.RDWR);\n", "", "Its owner does not learn of the end."],
+  ]),
   ...law("unix/stopTimers", [
     [" || timing.seconds + timing.nanoseconds === 0n", "", "A one-shot timer never fires."],
     ["= stopped.get(timer);", "= [...stopped.values()][0];", "A timer that was not stopped is started."],

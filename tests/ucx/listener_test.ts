@@ -9,6 +9,7 @@ import { UcxError } from "../../src/ucx/error.ts";
 import type { ListenOptions, UcxListener } from "../../src/ucx/listen/listener.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
+import { patiently, runScript } from "../support/child.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
 interface Scene {
@@ -296,6 +297,39 @@ test("without error handling large messages are copied once, where the system al
     assertContent(into, 3);
     const isCopiedOnce = endpoint.transports().some((name) => name.startsWith("cma/"));
     assertEquals(isCopiedOnce, isAllowed && errors === "none", `${errors}: ${endpoint.transports()}`);
+  }
+});
+
+// UCX's thread went on with connections that were being established, of a listener or a worker that was gone: the
+// process ended, whenever a server was closed that a port scanner had connected to.
+for (const what of ["listener", "worker"]) {
+  test(`a ${what} may be closed while clients have connected and said nothing`, patiently, async () => {
+    const script = new URL("half_open_child.ts", import.meta.url);
+    for (let again = 0; again < 3; again++) {
+      const { code, stdout, stderr } = await runScript(script, { args: [what], timeout: 30_000 });
+      assertEquals([code, stdout.trimEnd().split("\n").at(-1)], [0, "20 clients"], `${stdout}\n${stderr}`);
+      assert(!stdout.includes("not released"), stdout); // what UCX writes of connections that it would go on with
+    }
+  });
+}
+
+test("a port is free once its listener is closed, and clients are refused, also those that come meanwhile", async () => {
+  using ucx = Ucx.open();
+  await using server = ucx.createWorker();
+  await using client = ucx.createWorker();
+  let port = 0;
+  for (let again = 0; again < 3; again++) {
+    await using listener = server.listen({ port });
+    port = listener.port;
+  }
+  const refused = () => client.connect({ host: "127.0.0.1", port }, { timeout: 5000 });
+  await assertRejects(refused, UcxError, "Nobody listens");
+  const listener = server.listen({ port });
+  const meanwhile = [refused(), refused(), refused()];
+  await listener.close();
+  for (const outcome of await Promise.allSettled(meanwhile)) {
+    if (outcome.status === "fulfilled") await outcome.value.close({ force: true });
+    else assertInstanceOf(outcome.reason, UcxError);
   }
 });
 

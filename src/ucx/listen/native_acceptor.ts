@@ -12,18 +12,21 @@ import {
   ucs_status_t,
 } from "../../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena } from "../../ffi/mod.ts";
+import { ListeningSocket, nextDescriptor } from "../../unix/mod.ts";
 import type { Acceptor, AcceptorContext } from "./acceptor.ts";
 import { checkStatus, UcxError } from "../error.ts";
 import type { UcpFunctions } from "../library.ts";
 import { cannotListen, whyNotBound } from "./no_listener.ts";
 import { type HostAndPort, readSocketAddress, writeSocketAddress } from "./socket_address.ts";
 import { writeFields } from "../struct_fields.ts";
+import type { WorkerResources } from "../worker_resources.ts";
 
 /** What a native acceptor needs. */
 export interface NativeAcceptorContext extends AcceptorContext {
   readonly ucp: UcpFunctions;
   /** The worker's handle. */
   readonly worker: bigint;
+  readonly resources: WorkerResources;
   /** Creates an endpoint from a connection request. */
   accept(request: bigint): void;
 }
@@ -36,17 +39,17 @@ const busy =
 // law ucx/listenNatively: ucx/listener, ucx/listener_again
 /** Starts listening. @param at with a numeric host @throws as {@linkcode UcxWorker.listen} */
 export function listenNatively(at: HostAndPort, context: NativeAcceptorContext): Acceptor {
-  const { ucp, worker } = context;
+  const { ucp, worker, resources } = context;
   using arena = new NativeArena();
   const sockaddr = writeSocketAddress(arena, at);
   /** Connection requests that UCX has reported, to be turned into endpoints. */
   const requests: bigint[] = [];
-  let handle = 0n;
+  let [handle, isClosed] = [0n, false];
   const reject = (request: bigint) => ucp.listener.ucp_listener_reject(handle, request);
   const accept = () => {
     for (const request of requests.splice(0)) {
-      if (!context.hasRoom()) {
-        context.refused();
+      if (isClosed || !context.hasRoom()) {
+        if (!isClosed) context.refused();
         reject(request);
         continue;
       }
@@ -61,6 +64,7 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
   const onRequest = ffiPort().callback({ args: ["ptr", "ptr"], returns: "void" }, (request) => {
     if (requests.push(request) === 1) queueMicrotask(accept);
   });
+  const from = nextDescriptor();
   try {
     const parameters = arena.struct(ucp_listener_params_t);
     writeFields(parameters, UCP_LISTENER_PARAMS_FIELD, { sockaddr, conn_handler: { cb: onRequest.address, arg: 0n } });
@@ -75,12 +79,25 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
   const attributes = arena.struct(ucp_listener_attr_t);
   attributes.field_mask = UCP_LISTENER_ATTR_FIELD.sockaddr;
   checkStatus("ucp_listener_query", ucp.listener.ucp_listener_query(handle, attributes.$address));
-  return {
-    ...readSocketAddress(attributes.sockaddr),
-    close: () => {
+  const bound = readSocketAddress(attributes.sockaddr);
+  const socket = ListeningSocket.find(from, (address) => {
+    const { host, port } = readSocketAddress(address);
+    return port === bound.port && host === bound.host;
+  });
+  resources.keep(onRequest);
+  resources.listeners.add({
+    endConnections: () => socket?.endConnections() ?? 0,
+    destroy: () => {
       for (const request of requests.splice(0)) reject(request);
       ucp.listener.ucp_listener_destroy(handle);
-      onRequest.close();
+    },
+  });
+  return {
+    ...bound,
+    close: () => { // the worker destroys the listener
+      isClosed = true;
+      for (const request of requests.splice(0)) reject(request);
+      socket?.stop();
     },
   };
 }

@@ -1,0 +1,102 @@
+/**
+ * The listening socket of another library, which accepts its connections and goes on using its number.
+ *
+ * @module
+ */
+import { EPOLL, EPOLL_CTL, SHUT, SO, SOL } from "../../bindings/libc.ts";
+import { libc, NativeArena } from "../ffi/mod.ts";
+import { membersOf, setsWith } from "./set_members.ts";
+
+/** How many numbers are looked at. */
+const most = 4096;
+
+/** The size of a `struct sockaddr_storage`. */
+const storageBytes = 128;
+
+/** The lowest number that is free: the system gives it to the next descriptor, whoever creates it. */
+export function nextDescriptor(): number {
+  const fd = libc().files.eventfd(0, 0);
+  libc().files.close(fd);
+  return fd;
+}
+
+/** A listening socket. */
+export class ListeningSocket {
+  readonly #fd: number;
+  /** The sets by which its owner learns of its connections, and of what they send. */
+  readonly #sets: readonly number[];
+  /** The part of its address that its connections have in common: the port. */
+  readonly #port: number;
+
+  private constructor(fd: number, port: number) {
+    this.#fd = fd;
+    this.#port = port;
+    this.#sets = setsWith(fd);
+  }
+
+  // law unix/ListeningSocket.find: unix/listening_socket
+  /**
+   * Finds a socket.
+   *
+   * @param from the lowest number that it can have
+   * @param isIt whether an address, a `sockaddr`, is the socket's
+   */
+  static find(from: number, isIt: (address: Uint8Array) => boolean): ListeningSocket | null {
+    for (let fd = from; fd < from + most; fd++) {
+      const address = addressOf(fd);
+      if (address !== null && isListening(fd) && isIt(address)) return new ListeningSocket(fd, portOf(address));
+    }
+    return null;
+  }
+
+  // law unix/ListeningSocket.stop: unix/listening_socket, ucx/listener
+  /**
+   * Frees the port, and refuses connections. The number stays taken: by a descriptor to which nothing ever happens, in
+   * the same sets, so that the owner can remove and close it as its own.
+   */
+  stop(): void {
+    const { epoll_create1, epoll_ctl, dup3, close } = libc().files;
+    const inert = epoll_create1(EPOLL.CLOEXEC);
+    if (inert < 0) return; // no descriptor is left: it goes on listening
+    dup3(inert, this.#fd, EPOLL.CLOEXEC);
+    close(inert);
+    using arena = new NativeArena();
+    const { address } = arena.bytes(16); // an epoll_event without events
+    for (const set of this.#sets) epoll_ctl(set, EPOLL_CTL.ADD, this.#fd, address);
+  }
+
+  // law unix/ListeningSocket.endConnections: unix/listening_socket, ucx/listener
+  /** Ends the connections that its owner has accepted, which learns of that. @returns how many there are */
+  endConnections(): number {
+    let count = 0;
+    for (const fd of new Set(this.#sets.flatMap(membersOf))) {
+      const address = addressOf(fd);
+      if (address === null || portOf(address) !== this.#port || isListening(fd)) continue;
+      libc().sockets.shutdown(fd, SHUT.RDWR);
+      count++;
+    }
+    return count;
+  }
+}
+
+/** The local address of a socket of the internet; null if it is none. */
+function addressOf(fd: number): Uint8Array | null {
+  using arena = new NativeArena();
+  const [length, storage] = [arena.out("u32"), arena.bytes(storageBytes)];
+  length.value = storageBytes;
+  if (libc().sockets.getsockname(fd, storage.address, length.$address) !== 0) return null;
+  return length.value < 16 ? null : storage.bytes.slice(); // of a local socket it is shorter, or a path
+}
+
+function isListening(fd: number): boolean {
+  using arena = new NativeArena();
+  const [flag, length] = [arena.out("i32"), arena.out("u32")];
+  length.value = 4;
+  const { getsockopt } = libc().sockets;
+  return getsockopt(fd, SOL.SOCKET, SO.ACCEPTCONN, flag.$address, length.$address) === 0 && flag.value === 1;
+}
+
+/** The port of a `sockaddr_in` or `sockaddr_in6`. */
+function portOf(address: Uint8Array): number {
+  return new DataView(address.buffer, address.byteOffset).getUint16(2);
+}

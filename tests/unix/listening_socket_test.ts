@@ -1,0 +1,98 @@
+/** Another library's listening socket: it stops listening, its connections end, and its descriptors stay valid. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { EPOLL_CTL, errno, SOCK } from "../../bindings/libc.ts";
+import { attempt, libc, NativeArena } from "../../src/ffi/mod.ts";
+import { DescriptorSet, ListeningSocket, nextDescriptor } from "../../src/unix/mod.ts";
+
+const { accept4, bind, connect, getsockname, listen, recv, socket } = libc().sockets;
+const { close, epoll_ctl } = libc().files;
+const inet = 2; // AF_INET
+const newSocket = () => socket(inet, SOCK.STREAM | SOCK.CLOEXEC, 0);
+
+/** 127.0.0.1 and a port, as a `sockaddr_in`. */
+function loopback(arena: NativeArena, port: number): bigint {
+  const { address, bytes } = arena.bytes(16);
+  bytes.set([inet, 0, port >> 8, port & 255, 127, 0, 0, 1]);
+  return address;
+}
+
+/** A socket that listens at a port, 0 for any. */
+function listening(port: number): { fd: number; port: number } {
+  using arena = new NativeArena();
+  const fd = newSocket();
+  assertEquals(attempt(() => bind(fd, loopback(arena, port), 16)), 0);
+  assertEquals(listen(fd, 8), 0);
+  const [found, length] = [arena.bytes(16), arena.out("u32")];
+  length.value = 16;
+  assertEquals(getsockname(fd, found.address, length.$address), 0);
+  return { fd, port: new DataView(found.bytes.buffer, found.bytes.byteOffset).getUint16(2) };
+}
+
+/** A connection to a port: a descriptor, or the negative error. */
+function connected(port: number): number {
+  using arena = new NativeArena();
+  const fd = newSocket();
+  const code = attempt(() => connect(fd, loopback(arena, port), 16));
+  if (code < 0) close(fd);
+  return code < 0 ? code : fd;
+}
+
+/** What can be read: -1 if nothing yet, 0 at the end. */
+function available(fd: number): number {
+  using arena = new NativeArena();
+  return Number(recv(fd, arena.bytes(8).address, 8n, 0x40)); // MSG_DONTWAIT
+}
+
+const isAt = (port: number) => (address: Uint8Array) => address[2] === port >> 8 && address[3] === (port & 255);
+
+test("only the listening socket at an address is found, from a number on", () => {
+  const from = nextDescriptor();
+  const [one, other] = [listening(0), listening(0)];
+  const client = connected(one.port);
+  assert(ListeningSocket.find(from, isAt(one.port)) !== null);
+  assert(ListeningSocket.find(one.fd + 1, isAt(one.port)) === null, "its connection is not listening");
+  assert(ListeningSocket.find(from, isAt(other.port)) !== null);
+  assert(ListeningSocket.find(from, () => false) === null);
+  for (const fd of [one.fd, other.fd, client]) close(fd);
+  assert(ListeningSocket.find(from, isAt(one.port)) === null);
+});
+
+test("its port is free once it is stopped, and its number stays taken, in the sets that it was in", () => {
+  const set = new DescriptorSet();
+  const from = nextDescriptor();
+  const { fd, port } = listening(0);
+  set.add(fd);
+  ListeningSocket.find(from, isAt(port))?.stop();
+  assertEquals(connected(port), -errno.ECONNREFUSED);
+  assertEquals(set.hasReadable(), false);
+  assert(nextDescriptor() !== fd);
+  const again = listening(port);
+  assertEquals(epoll_ctl(set.fd, EPOLL_CTL.DEL, fd, 0n), 0); // as its owner will
+  assertEquals(close(fd), 0);
+  close(again.fd);
+  set.close();
+});
+
+test("the connections that it accepted end, whoever has them in the same set, and no others", () => {
+  const set = new DescriptorSet();
+  const from = nextDescriptor();
+  const [own, other] = [listening(0), listening(0)];
+  set.add(own.fd);
+  const accepted = [own, own, other].map(({ fd, port }) => {
+    const client = connected(port);
+    const server = accept4(fd, 0n, 0n, SOCK.CLOEXEC);
+    set.add(server);
+    return { client, server };
+  });
+  const found = ListeningSocket.find(from, isAt(own.port));
+  assertEquals(found?.endConnections(), 2);
+  assertEquals(accepted.map(({ client }) => available(client)), [0, 0, -1]);
+  assertEquals(accepted.map(({ server }) => available(server)), [0, 0, -1]);
+  for (const { server } of accepted) close(server);
+  assertEquals(found?.endConnections(), 0);
+  const late = connected(own.port);
+  assert(late >= 0, "it goes on listening");
+  for (const fd of [late, own.fd, other.fd, ...accepted.map(({ client }) => client)]) close(fd);
+  set.close();
+});
