@@ -19,7 +19,7 @@ export const none: Readonly<Record<never, never>> = Object.freeze({});
  */
 export function checkOptions<Options extends object>(options: Options, known: OptionNames<Options>): void {
   if (options === none) return;
-  if (typeof options !== "object") throw noOptions(options, known);
+  if (typeof options !== "object" || options === null) throw noOptions(options, known);
   for (const name in options) if (known[name] !== true) throw unknownOption(name, known);
 }
 

@@ -26,10 +26,11 @@ export async function recvArray(
   checkLimits(options);
   const memory = new NewMemory(options);
   const { signal, clear } = timeLimit("ucp_am_recv_data_nbx", options);
-  const limits = signal === undefined ? {} : { signal };
   try {
     const message = await queue.next(signal);
     if (message === null) throw over();
+    if (signal?.aborted && queue.putBack(message)) throw signal.reason; // since it was taken
+    const limits = signal === undefined || message.hasArrived ? {} : { signal };
     using _message = message; // dropped, unless it is received
     const { dtype, shape } = readArrayHeader(message.header, message.length);
     const array = memory.array(dtype, shape);

@@ -10,14 +10,14 @@ import {
   UCP_ERR_HANDLING_MODE,
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena, type NativeCallback } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames, show } from "../layout/mod.ts";
 import { abortable } from "../unix/mod.ts";
 import { checkOf, isIntact, processOf, versionOf } from "./address.ts";
 import { checkVersions, type ConnectAttempt, explainFailure } from "./listen/connect_failure.ts";
 import { type EndpointContext, UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import { KeepaliveTimer } from "./keepalive_timer.ts";
-import { checkTimeout, greetingLimit, type LimitOptions, timeLimit } from "./limit.ts";
+import { checkLimits, greetingLimit, type LimitOptions, timeLimit } from "./limit.ts";
 import { checkListenOptions, type ListenOptions, UcxListener } from "./listen/listener.ts";
 import type { MessageLimits } from "./active_messages/message_limits.ts";
 import { listenNatively } from "./listen/native_acceptor.ts";
@@ -184,13 +184,13 @@ export class Connections {
   async connect(to: Uint8Array | ListenerAddress, options: ConnectOptions): Promise<UcxEndpoint> {
     checkOptions(options, connectOptionNames);
     this.#context.open("connect");
-    const { errors = "peer", signal, timeout } = options;
+    const { errors = "peer", signal, timeout, unchecked } = options;
     const err_mode = checkErrors(errors);
-    signal?.throwIfAborted();
-    if (timeout !== undefined) checkTimeout(timeout);
-    if (to instanceof Uint8Array) {
-      return this.#connectToAddress(to, err_mode, { unchecked: options.unchecked ?? false });
+    checkLimits(options);
+    if (unchecked !== undefined && typeof unchecked !== "boolean") {
+      throw new TypeError(`Expected unchecked to be true or false, got ${show(unchecked)}`);
     }
+    if (to instanceof Uint8Array) return this.#connectToAddress(to, err_mode, { unchecked: unchecked ?? false });
     if (typeof to !== "object" || to === null) {
       throw new TypeError(
         "Cannot connect: expected the bytes of another worker's address, or { host, port } of a listener, got " +
@@ -203,7 +203,10 @@ export class Connections {
         `Cannot connect: expected { host, port } of a listener, got { ${Object.keys(to).join(", ")} }`,
       );
     }
-    if (options.unchecked !== undefined) {
+    if (typeof to.host !== "string") {
+      throw new TypeError(`Cannot connect: expected host to be a name or a numeric address, got ${show(to.host)}`);
+    }
+    if (unchecked !== undefined) {
       throw new TypeError("Cannot leave a host unchecked: { unchecked } is about the bytes of a worker's address");
     }
     const { version, protocol } = this.#context;

@@ -4,7 +4,7 @@
  * @module
  */
 import { ucp, ucs } from "../../bindings/ucp.ts";
-import { FfiError, type Functions, type LibraryDescription, openLibrary } from "../ffi/mod.ts";
+import { cString, FfiError, type Functions, libc, type LibraryDescription, openLibrary } from "../ffi/mod.ts";
 
 const symbols = { ...ucp, ...ucs } as const;
 
@@ -33,6 +33,8 @@ let opened: string | undefined;
  * @throws {FfiError} if the process has already opened another libucp: the two would share the libraries that they load
  */
 export function openUcp(path?: string): { readonly path: string; readonly functions: UcpFunctions } {
+  // Else UCX takes the signal of a terminal that closes, which is to end the process, as one to debug itself.
+  libc().loading.setenv(cString("UCX_DEBUG_SIGNO"), cString("0"), 0);
   const library = openLibrary(path === undefined ? libucp : { ...libucp, path });
   opened ??= library.path;
   if (library.path !== opened) {

@@ -5,7 +5,7 @@
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
-import type { OptionNames } from "../layout/mod.ts";
+import { type OptionNames, show } from "../layout/mod.ts";
 import { UcxError } from "./error.ts";
 
 /** How long an operation may take. */
@@ -80,18 +80,31 @@ export async function closeWithin(closing: Promise<void>, limits: LimitOptions, 
 
 /** @throws {RangeError} unless it is a number of milliseconds */
 export function checkTimeout(timeout: number): void {
-  if (!(timeout >= 0)) throw new RangeError(`Cannot wait for ${timeout} ms: expected a number of at least 0`);
+  if (typeof timeout === "number" && timeout >= 0) return;
+  throw new RangeError(`Cannot wait for ${show(timeout)} ms: expected a number of at least 0`);
 }
 
 /**
  * Checks limits before anything begins.
  *
  * @throws {RangeError} unless the timeout is a number of milliseconds
+ * @throws {TypeError} unless the signal is one
  * @throws the reason of a signal that is aborted already
  */
 export function checkLimits({ signal, timeout }: LimitOptions): void {
   if (timeout !== undefined) checkTimeout(timeout);
-  signal?.throwIfAborted();
+  if (signal !== undefined) checkSignal(signal);
+}
+
+/**
+ * @throws {TypeError} unless it is a signal
+ * @throws its reason if it is aborted already
+ */
+export function checkSignal(signal: AbortSignal): void {
+  if (!(signal instanceof AbortSignal)) {
+    throw new TypeError(`Expected signal to be an AbortSignal, got ${show(signal)}`);
+  }
+  signal.throwIfAborted();
 }
 
 /** The error of an operation that has taken too long. */

@@ -44,7 +44,7 @@ export interface ReceiveOptions {
    * whose tags are hashed with the number of the connection; a worker always uses tags as they are.
    */
   readonly exact?: boolean;
-  /** Cancels the receive; the promise is then rejected with the signal's reason. */
+  /** Cancels the receive; the promise is then rejected with the signal's reason. A message just arriving is lost. */
   readonly signal?: AbortSignal;
   /** The same after this many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;

@@ -182,7 +182,7 @@ export class UcxRemoteKey {
 
   /** Use {@linkcode UcxEndpoint.remote}. */
   constructor(keys: RemoteKeys, endpoint: bigint, key: Uint8Array) {
-    checkMade(key, "UcxRemoteKey", "endpoint.remote(key)");
+    checkMade(keys, "UcxRemoteKey", "endpoint.remote(key)");
     if (!(key instanceof Uint8Array)) {
       throw new TypeError(`Cannot use remote memory: expected the key of a region (region.key), got ${show(key)}`);
     }

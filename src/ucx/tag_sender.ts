@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames, showGiven } from "../layout/mod.ts";
 import type { EndpointOperations } from "./endpoint_operations.ts";
 import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions } from "./limit.ts";
 import { isOnGpu, type Sendable } from "./message_memory.ts";
@@ -106,6 +106,7 @@ export class TagSender {
     endpoint.openHandle("send");
     const tag = endpoint.tags.toSend(options);
     checkLimits(options);
+    if (!Array.isArray(parts)) throw new TypeError(`Expected an array of what to send, got ${showGiven(parts)}`);
     const operations: Operation[] = [];
     const putAllBack = () => operations.forEach((operation) => endpoint.putBack(operation));
     const waits: Promise<void>[] = [];

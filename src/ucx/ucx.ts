@@ -120,7 +120,7 @@ export class Ucx {
    * @throws {FfiError} if the process has opened another libucp before
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
    * @throws {RangeError} if `stagingBytes` is not a number of bytes
-   * @throws {TypeError} if a setting is no text, or this UCX takes it from the environment alone: a transport's own,
+   * @throws {TypeError} if an option has the wrong type, a setting is no text, or this UCX takes it from the environment alone: a transport's own,
    *   before 1.17
    */
   static open(options: UcxOptions = {}): Ucx {
@@ -128,6 +128,9 @@ export class Ucx {
     const { config = {}, remoteMemory = true, stagingBytes } = options;
     if (stagingBytes !== undefined && !(Number.isSafeInteger(stagingBytes) && stagingBytes >= 0)) {
       throw new RangeError(`Expected stagingBytes to be a number of bytes, 0 or more, got ${stagingBytes}`);
+    }
+    if (typeof remoteMemory !== "boolean") {
+      throw new TypeError(`Expected remoteMemory to be true or false, got ${show(remoteMemory)}`);
     }
     checkConfig(config);
     lookForSockets(); // first: UCX creates descriptors of the kind that this looks for

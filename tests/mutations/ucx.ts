@@ -1128,6 +1128,10 @@ export const ucxMutations: readonly Mutation[] = [
       "A message arrives in freed memory.",
     ],
   ]),
+  ...law("ucx/MessageQueue.putBack", [
+    ["this.#here.unshift(item)", "this.#here.push(item)", "A message that was put back comes after later ones."],
+    ["    if (this.#isOver) return false;\n", "", "A message that was put back is kept for ever."],
+  ]),
   ...law("ucx/WorkerResources.endConnections", [
     ["count += listener.endConnections();", "count += 0;", "A client that only connects ends the process of a server."],
   ]),

@@ -1,6 +1,7 @@
 /** Arrays arrive unchanged: element type, shape and elements, in the requested kind of memory. */
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import {
   Cuda,
   HostMemoryResource,
@@ -167,6 +168,21 @@ test("a cancelled receive takes no array, a closed endpoint is an error, and a p
   await endpoint.sendArray(Uint8Array.of(9));
   using array = await receiver.recvArray();
   assertEquals(`${array}`, "[9]");
+  // An array that had arrived was lost to a signal that aborted in the same turn.
+  for (const values of [Uint8Array.of(7), new Float64Array(100_000).fill(7)]) {
+    const sent = endpoint.sendArray(values);
+    for (let i = 0; i < 20; i++) {
+      receiver.poll();
+      await pause(2); // it arrives
+    }
+    const late = new AbortController();
+    const given = receiver.recvArray({ signal: late.signal });
+    late.abort(enough);
+    assertStrictEquals(await given.catch((error) => error), enough);
+    using same = await receiver.recvArray();
+    assertEquals([same.size, same.get(0)], [values.length, 7]);
+    await sent;
+  }
   const waits = assertRejects(() => endpoint.recvArray(), TypeError, "the endpoint is closed");
   await endpoint.close();
   await waits;

@@ -3,6 +3,7 @@
  * a writer is never further ahead than the window; whichever side closes, the other is notified.
  */
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortMark, streamWindow } from "../../src/ucx/stream/byte_chunks.ts";
@@ -390,6 +391,22 @@ test("pipes, responses, compression and signals work on them", async () => {
     await new Blob([content]).stream().pipeTo(here.writable);
     for (const bytes of await both) assertContent(bytes, 9);
   });
+});
+
+// Its length was sent before UCX refused it, so the reader took what followed for its bytes.
+test("a chunk in memory that may shrink arrives, whatever its size", async () => {
+  using ucx = Ucx.open();
+  const { here, there, close } = await pair(ucx, "addresses");
+  const writer = here.writable.getWriter();
+  const received = new Response(there.readable).bytes();
+  const sizes = [100, 5000, 3_000_000];
+  for (const size of sizes) {
+    const chunk = new Uint8Array(new ArrayBuffer(size, { maxByteLength: 2 * size }));
+    await writer.write(chunk.fill(size % 251));
+  }
+  await writer.close();
+  assertEquals(Buffer.compare(await received, Buffer.concat(sizes.map((size) => Buffer.alloc(size, size % 251)))), 0);
+  await close();
 });
 
 test("the getters make each stream once; a chunk that is not bytes is refused, and fails the reader", async () => {

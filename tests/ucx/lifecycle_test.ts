@@ -11,7 +11,7 @@ import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { patiently } from "../support/child.ts";
+import { patiently, runScript } from "../support/child.ts";
 import { assertContent, contentOf, turns } from "../support/ucx_messages.ts";
 
 /** Larger than UCX buffers unasked: a message of this size waits for its receiver. */
@@ -379,6 +379,13 @@ test("a close continues by force once its signal is aborted, and one without a l
     assertEquals((await other.recv(into)).length, size);
     await Promise.all([send, closing]);
   }
+});
+
+// UCX took the signal as one to debug itself, and a process in Bun went on when its terminal had closed.
+test("a process that has opened UCX ends with its terminal", async () => {
+  const script = new URL("hang_up_child.ts", import.meta.url);
+  const { signal, stderr } = await runScript(script, { timeout: 8000 });
+  assertEquals(signal, "SIGHUP", stderr);
 });
 
 test("a worker that is aborted while it answers a connecting peer's large message harms nothing else", async () => {

@@ -96,6 +96,19 @@ test("an iteration ends when all items are taken: with the error that ended the 
   assertEquals((await quiet.iterate().next()).done, true);
 });
 
+test("an item that is put back is the next one again, and nobody's once the queue has ended", async () => {
+  const queue = new MessageQueue<number>();
+  for (const item of [1, 2]) queue.push(item);
+  assertEquals(await queue.next(), 1);
+  assertEquals(queue.putBack(1), true);
+  assertEquals([await queue.next(), await queue.next()], [1, 2]);
+  const waits = queue.next();
+  assertEquals(queue.putBack(2), true);
+  assertEquals([await waits, queue.waiting], [2, []]);
+  queue.end();
+  assertEquals([queue.putBack(2), queue.takeAll()], [false, []]);
+});
+
 test("a limit ends a wait and not the iteration", async () => {
   const queue = new MessageQueue<number>();
   let cleared = 0;

@@ -50,11 +50,12 @@ test("only the listening socket at an address is found, from a number on", () =>
   const from = nextDescriptor();
   const [one, other] = [listening(0), listening(0)];
   const client = connected(one.port);
+  const server = accept4(one.fd, 0n, 0n, SOCK.CLOEXEC);
   assert(ListeningSocket.find(from, isAt(one.port)) !== null);
   assert(ListeningSocket.find(one.fd + 1, isAt(one.port)) === null, "its connection is not listening");
   assert(ListeningSocket.find(from, isAt(other.port)) !== null);
   assert(ListeningSocket.find(from, () => false) === null);
-  for (const fd of [one.fd, other.fd, client]) close(fd);
+  for (const fd of [one.fd, other.fd, client, server]) close(fd);
   assert(ListeningSocket.find(from, isAt(one.port)) === null);
 });
 

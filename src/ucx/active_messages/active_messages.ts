@@ -10,7 +10,7 @@ import { checkMade, checkOptions, none, showAs, showBytes } from "../../layout/m
 import { HostMemoryResource, type MemoryBuffer } from "../../memory/mod.ts";
 import { hostReady } from "../../order/mod.ts";
 import { abortable } from "../../unix/mod.ts";
-import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
+import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
 import { isKnown } from "../memory_route.ts";
 import { isList, type List, type Pieces, takeList } from "../message_list.ts";
 import { copyOf, handleMessages, type Incoming, type MessageTaker } from "./message_handler.ts";
@@ -187,8 +187,7 @@ export class UcxActiveMessage {
    */
   async recv(into: Receivable | readonly Receivable[], options: LimitOptions = none): Promise<void> {
     checkOptions(options, limitOptionNames);
-    options.signal?.throwIfAborted();
-    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    checkLimits(options);
     if (this.#state !== "here") throw new TypeError("Cannot receive a message twice, or one that was released");
     const over = this.#data.place === "sender" ? this.#over : undefined; // all other data have arrived
     over?.throwIfAborted();
@@ -290,6 +289,15 @@ export class UcxActiveMessage {
       await Promise.allSettled(ends); // then any stream may use the memory, also where it has no home
     }
     await Promise.all(ends);
+  }
+
+  /**
+   * Whether the data are here, not at the sender until they are received. Used by receives of arrays.
+   *
+   * @internal
+   */
+  get hasArrived(): boolean {
+    return this.#data.place !== "sender";
   }
 
   // law ucx/UcxActiveMessage.keep: ucx/active_messages

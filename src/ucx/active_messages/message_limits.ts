@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames } from "../../layout/mod.ts";
+import { checkOptions, type OptionNames, show } from "../../layout/mod.ts";
 
 /** Limits on unsolicited messages, active ones and arrays. */
 export interface MessageLimits {
@@ -20,7 +20,8 @@ export const messageLimitNames: OptionNames<MessageLimits> = { messages: true, m
 /** @throws {RangeError} unless all of them are at least 1 */
 export function checkLimitNumbers(limits: Readonly<Record<string, number>>): void {
   for (const [name, value] of Object.entries(limits)) {
-    if (!(value >= 1)) throw new RangeError(`Cannot limit ${name} to ${value}: expected a number of at least 1`);
+    if (typeof value === "number" && value >= 1) continue;
+    throw new RangeError(`Cannot limit ${name} to ${show(value)}: expected a number of at least 1`);
   }
 }
 

@@ -34,6 +34,17 @@ export class MessageQueue<T> {
     return true;
   }
 
+  // law ucx/MessageQueue.putBack: ucx/message_queue
+  /** Makes an item that was taken the next one again. @returns whether it was accepted: not once the queue has ended */
+  putBack(item: T): boolean {
+    if (this.#isOver) return false;
+    const take = this.#takers.shift();
+    if (take === undefined) this.#here.unshift(item);
+    else take(item);
+    this.#releaseIfIdle();
+    return true;
+  }
+
   /** The next item; null if there will be no more. If the signal aborts first, the next item goes to the next taker. */
   next(signal?: AbortSignal): Promise<T | null> {
     if (signal?.aborted) return Promise.reject(signal.reason);

@@ -101,11 +101,8 @@ export function checkListenOptions(
   if (!Number.isInteger(backlog) || backlog < 1) {
     throw new RangeError(`Cannot keep ${backlog} connections waiting: expected an integer of at least 1`);
   }
-  const { connections, handshakes, messages, messageBytes } = {
-    ...{ connections: 65_536, handshakes: 256 },
-    ...worker.limits,
-    ...limits,
-  };
+  const { connections = 65_536, handshakes = 256 } = limits;
+  const { messages = worker.limits.messages, messageBytes = worker.limits.messageBytes } = limits;
   checkLimitNumbers({ connections, handshakes, messages, messageBytes });
   if (secret !== null) {
     if (greets) {

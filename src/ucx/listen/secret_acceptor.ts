@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../../ffi/mod.ts";
+import { timeLimit } from "../limit.ts";
 import type { Acceptor, AcceptorContext } from "./acceptor.ts";
 import { acceptHandshake, connectHandshake, sayFull, type Secret } from "./secret_handshake.ts";
 import type { HostAndPort } from "./socket_address.ts";
@@ -31,7 +31,6 @@ export interface SecretAcceptorContext extends AcceptorContext {
  */
 export function listenWithSecret(at: HostAndPort, context: SecretAcceptorContext): Acceptor {
   const { secret, handshakes, patience } = context;
-  const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
   /** Peers that have not proved the secret, in order of arrival. */
   const asked = new Set<TcpConnection>();
   /** Peers that have, and have yet to read the answer. */
@@ -48,7 +47,8 @@ export function listenWithSecret(at: HostAndPort, context: SecretAcceptorContext
   };
   const ask = async (connection: TcpConnection): Promise<void> => {
     asked.add(connection);
-    const timer = setTimeout(() => connection.close(), patience);
+    const { signal, clear } = timeLimit("ucp_worker_progress", { timeout: patience });
+    signal?.addEventListener("abort", () => connection.close());
     try {
       await acceptHandshake(connection, secret, context.address(), (address) => meet(connection, address));
       await connection.finish();
@@ -56,7 +56,7 @@ export function listenWithSecret(at: HostAndPort, context: SecretAcceptorContext
       // A dropped connection is counted already.
       if (asked.has(connection) || leaving.has(connection)) context.refused();
     } finally {
-      clearTimeout(timer);
+      clear();
       connection.close();
       asked.delete(connection);
       leaving.delete(connection);

@@ -78,7 +78,8 @@ export class ByteWriter {
           await this.#moreRoom();
           continue;
         }
-        const piece = bytes.subarray(at, at + room);
+        // UCX would refuse memory that may shrink, after the length of the piece has been sent.
+        const piece = bytes.buffer.resizable ? bytes.slice(at, at + room) : bytes.subarray(at, at + room);
         at += piece.length;
         this.#sent += piece.length;
         await this.#send(piece);
