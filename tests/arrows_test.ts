@@ -43,7 +43,7 @@ const rooms: { readonly [room: string]: readonly string[] } = {
   ],
 
   vortex: [
-    ...["bindings", "layout", "ffi", "native", "wasm", "device", "order", "memory"],
+    ...["bindings", "layout", "ffi", "native", "unix", "wasm", "device", "order", "memory"],
     ...["copy", "cdata", "view", "arrow"],
   ],
   cuda: ["bindings", "layout", "ffi", "driver", "sim", "checker", "device", "memory"],

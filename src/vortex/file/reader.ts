@@ -5,6 +5,7 @@
  */
 import { openFile, readBlob, sizeOfBlob } from "../../ffi/mod.ts";
 import { show } from "../../layout/mod.ts";
+import { abortable } from "../../unix/mod.ts";
 import { VortexError } from "../error.ts";
 import { HttpReader } from "./http_reader.ts";
 
@@ -19,7 +20,7 @@ export interface VortexReader {
   read(offset: number, length: number): Promise<Uint8Array>;
   /** Largest number of unwanted bytes that is cheaper than one more read. Default 16384. */
   readonly gap?: number;
-  /** Called once the file is closed and no read is in flight. */
+  /** Called once the file is closed and no read is in flight, even if nobody waits for the read any more. */
   close?(): void;
 }
 
@@ -92,8 +93,8 @@ class CheckedReader implements FileReader {
   readonly gap: number;
   readonly statistics = { bytes: 0, reads: 0 };
   readonly #reader: VortexReader;
+  readonly #closing = new AbortController();
   #underWay = 0;
-  #closed = false;
 
   constructor(reader: VortexReader, size: number) {
     this.#reader = reader;
@@ -101,12 +102,20 @@ class CheckedReader implements FileReader {
     this.gap = reader.gap ?? 16384;
   }
 
-  // law vortex/CheckedReader.read: vortex/file/reader
   async read(offset: number, length: number): Promise<Uint8Array> {
-    if (this.#closed) throw new TypeError("Cannot read a closed VortexFile");
+    if (this.#isClosed) throw new TypeError("Cannot read a closed VortexFile");
     if (!(offset >= 0 && length >= 0 && offset + length <= this.size)) {
       throw new VortexError("file", `Cannot read ${length} bytes at offset ${offset}: the file has ${this.size}`);
     }
+    return await abortable(this.#exactly(offset, length), this.#closing.signal);
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  // law vortex/CheckedReader.read: vortex/file/reader
+  async #exactly(offset: number, length: number): Promise<Uint8Array> {
     this.#underWay++;
     try {
       const bytes = await this.#reader.read(offset, length);
@@ -122,15 +131,19 @@ class CheckedReader implements FileReader {
       return bytes;
     } finally {
       this.#underWay--;
-      if (this.#closed && this.#underWay === 0) this.#reader.close?.();
+      if (this.#isClosed && this.#underWay === 0) this.#reader.close?.();
     }
   }
 
   // law vortex/CheckedReader.close: vortex/file/reader
-  /** Closes the source once no read is in flight: a descriptor closed during a read may be reused for another file. */
+  /**
+   * Rejects the reads in flight. The source is closed once it has ended them, too: a descriptor closed during a read may
+   * be reused for another file. HTTP requests end by being aborted.
+   */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    if (this.#underWay === 0) this.#reader.close?.();
+    if (this.#isClosed) return;
+    this.#closing.abort(new TypeError("The VortexFile was closed while it was read"));
+    if (this.#reader instanceof HttpReader) this.#reader.close();
+    else if (this.#underWay === 0) this.#reader.close?.();
   }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { checkOptions, type OptionNames, show } from "../../layout/mod.ts";
+import { abortable } from "../../unix/mod.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { DecodeContext } from "../decode_context.ts";
 import type { VortexDType } from "../dtype.ts";
@@ -35,6 +36,8 @@ export interface VortexScanOptions {
   readonly batchRows?: number;
   /** Maximum bytes to read ahead, besides the current batch. Default 64 MiB. */
   readonly readAhead?: number;
+  /** Ends the scan for its caller: what waits for the next batch is then rejected with the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 const scanOptionNames: OptionNames<VortexScanOptions> = {
@@ -43,6 +46,7 @@ const scanOptionNames: OptionNames<VortexScanOptions> = {
   filter: true,
   batchRows: true,
   readAhead: true,
+  signal: true,
 };
 
 /** The file that is scanned. */
@@ -75,6 +79,7 @@ export interface ScanPlan {
   /** Whether batches may have fewer rows than `batchRows`. */
   readonly isFree: boolean;
   readonly readAhead: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Maximum number of reads in flight. */
@@ -94,7 +99,8 @@ const batchSizes: BatchSizes = { most: 65_536, least: 8192 };
  */
 export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOptions): ScanPlan {
   checkOptions(options, scanOptionNames);
-  const { columns, rows = [0, layout.rows], filter, batchRows = batchSizes.most, readAhead = 64 << 20 } = options;
+  const { columns, rows = [0, layout.rows], filter, batchRows = batchSizes.most, readAhead = 64 << 20, signal } =
+    options;
   const [start, end] = rows;
   if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= layout.rows)) {
     throw new RangeError(`Cannot scan the rows from ${start} to ${end} of ${layout.rows}`);
@@ -124,6 +130,7 @@ export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOpti
     batchRows,
     isFree: options.batchRows === undefined,
     readAhead,
+    signal,
   };
 }
 
@@ -143,7 +150,12 @@ function moved(predicate: Predicate, fields: readonly number[]): Predicate {
 
 // law vortex/batchesOfScan: vortex/file/scan
 /** The decoded rows of a scan, in non-empty batches. */
-export async function* batchesOfScan(file: ScannedFile, plan: ScanPlan): AsyncGenerator<CanonicalArray, void, void> {
+export async function* batchesOfScan(
+  scanned: ScannedFile,
+  plan: ScanPlan,
+): AsyncGenerator<CanonicalArray, void, void> {
+  const { signal } = plan;
+  const file = signal === undefined ? scanned : { ...scanned, reader: abortableReader(scanned.reader, signal) };
   const ahead = new ReadAhead(file.reader, [], { bytes: plan.readAhead, requests });
   const numbers = new Map<FlatLayout, number>();
   const home = {
@@ -171,10 +183,20 @@ export async function* batchesOfScan(file: ScannedFile, plan: ScanPlan): AsyncGe
     const window = planned.shift();
     if (window === undefined) return;
     for (const { start, end } of batchesOf([window], plan.batchRows)) {
+      signal?.throwIfAborted(); // what is read already does not wait for the reader
       const array = filtered(await reader.read(start, end), plan, file.home);
       if (array.length > 0) yield array;
     }
   }
+}
+
+/** A reader that reads no more once a signal is aborted. What is in flight then ends without its caller. */
+function abortableReader(reader: FileReader, signal: AbortSignal): FileReader {
+  const read = async (offset: number, length: number) => {
+    signal.throwIfAborted();
+    return await abortable(reader.read(offset, length), signal);
+  };
+  return { size: reader.size, gap: reader.gap, statistics: reader.statistics, read, close: () => reader.close() };
 }
 
 function rangeOf({ segments }: ScannedFile, { segment }: FlatLayout): ByteRange {

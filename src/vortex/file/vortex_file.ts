@@ -115,6 +115,8 @@ export class VortexFile {
    * @throws {TypeError} for a column that does not exist, or a filter that does not fit
    * @throws {RangeError} for rows that do not exist
    * @throws {VortexError} if the data that is read is wrong
+   * @throws {TypeError} if the file is closed meanwhile
+   * @throws the reason of `signal`, once that is aborted
    */
   scan(options: VortexScanOptions = {}): AsyncIterable<VortexArray> {
     const plan = planScan(this.#file, options);
@@ -132,6 +134,8 @@ export class VortexFile {
    * @throws {TypeError} for a column that does not exist, or a filter that does not fit
    * @throws {RangeError} for rows that do not exist
    * @throws {VortexError} if the data that is read is wrong
+   * @throws {TypeError} if the file is closed meanwhile
+   * @throws the reason of `signal`, once that is aborted
    */
   async toArrowStream(options: VortexScanOptions = {}): Promise<ArrowStreamExport> {
     const plan = planScan(this.#file, options);
@@ -162,7 +166,10 @@ export class VortexFile {
     ].join("\n");
   }
 
-  /** Closes the source once no read is in flight. Closing twice is harmless. */
+  /**
+   * Ends all scans at once: those that wait for a read are rejected, and HTTP requests aborted. Another source is closed
+   * once no read is in flight. Closing twice is harmless.
+   */
   close(): void {
     this.#file.reader.close();
   }

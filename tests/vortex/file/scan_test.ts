@@ -11,6 +11,7 @@ import { check, fc } from "../../support/property.ts";
 import { fileEnd, FileWriter, type LaidOut, segmentOf, type SegmentSpec } from "../../support/vortex/file_writer.ts";
 import { boolNode, joined, node, primitiveNode, proto, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
 import { serveRanges } from "../../support/range_server.ts";
+import { until } from "../../support/until.ts";
 
 const i64 = primitiveDType("i64");
 const none = new Uint8Array(0);
@@ -294,6 +295,88 @@ test("a source is closed once: with its file, or when it is refused", async () =
   file.close();
   file[Symbol.dispose]();
   assertEquals(closed, 2);
+});
+
+/** A source that answers its first `answers` reads, and no other. */
+function stalledAfter(answers: number, bytes: Uint8Array) {
+  let reads = 0;
+  const source: VortexReader = {
+    size: bytes.length,
+    gap: 0,
+    read: (offset, length) =>
+      reads++ < answers ? Promise.resolve(bytes.slice(offset, offset + length)) : new Promise<never>(() => {}),
+  };
+  return { source, reads: () => reads };
+}
+
+/** A file of one column, with zones, in chunks of 10 rows: far enough apart to be read one by one. */
+function chunkedFile(chunks: number): Uint8Array {
+  const writer = new FileWriter();
+  const rows = 10 * chunks;
+  const children = Array.from({ length: chunks }, (_, i) => {
+    const column = writer.flat(primitiveNode(new Array<number>(10).fill(i), "i64"), 10);
+    writer.flat(primitiveNode(new Array<number>(10_000).fill(0), "i64"), 10_000);
+    return column;
+  });
+  const data: LaidOut = { id: "chunked", rows, children };
+  const metadata = joined(Uint8Array.of(1), proto([1, 10], [2, proto([1, new TextEncoder().encode("vortex.max")])]));
+  const maxima = writer.flat(
+    node("vortex.struct", none, [], primitiveNode(children.map((_, i) => i), "i64", children.map(() => true))),
+    chunks,
+  );
+  const layout: LaidOut = { id: "zoned", rows, metadata, children: [data, maxima] };
+  return writer.finish({ dtype: i64, layout });
+}
+
+const overZero = { column: [], op: ">=", value: 0 } as const;
+
+// Nothing but the source could end a read, and closing waited for that.
+test("a scan that waits for a stalled read ends once its file is closed, or its signal aborted", async () => {
+  const bytes = chunkedFile(20);
+  const cases = fc.record({
+    answers: fc.integer({ min: 1, max: 12 }),
+    isClosed: fc.boolean(),
+    isFiltered: fc.boolean(),
+    isStream: fc.boolean(),
+  });
+  await check(
+    fc.asyncProperty(cases, async ({ answers, isClosed, isFiltered, isStream }) => {
+      const { source, reads } = stalledAfter(answers, bytes);
+      using file = await openVortex(source);
+      const before = reads();
+      const stop = new AbortController();
+      const options = { batchRows: 10, readAhead: 1, signal: stop.signal, ...isFiltered ? { filter: overZero } : {} };
+      let batches = 0;
+      const scan = async () => {
+        if (isStream) await file.toArrowStream(options);
+        else for await (const _ of file.scan(options)) batches++;
+      };
+      const ended = scan();
+      ended.catch(() => {});
+      await until(() => reads() > answers);
+      if (isClosed) file.close();
+      else stop.abort(new RangeError("enough"));
+      if (isClosed) await assertRejects(() => ended, TypeError, "The VortexFile was closed while it was read");
+      else await assertRejects(() => ended, RangeError, "enough");
+      if (!isStream) assertEquals(batches, Math.max(0, answers - before - Number(isFiltered)));
+      assertEquals(reads(), answers + 1, "nothing is read after the end");
+    }),
+    50,
+  );
+});
+
+test("a signal that is aborted ends a scan between batches too, and before the first", async () => {
+  using file = await openVortex(chunkedFile(20));
+  const stop = new AbortController();
+  const scan = file.scan({ batchRows: 10, signal: stop.signal });
+  let batches = 0;
+  const all = async () => {
+    for await (const _ of scan) if (++batches === 3) stop.abort(new RangeError("enough"));
+  };
+  await assertRejects(all, RangeError, "enough");
+  assertEquals(batches, 3);
+  await assertRejects(all, RangeError, "enough");
+  assertEquals([batches, (await valuesOf(file)).length], [3, 200]);
 });
 
 test("requested columns and rows must exist", async () => {
