@@ -17,6 +17,8 @@ export interface RangeAnswer {
   status: number;
   headers: Record<string, string>;
   body: Uint8Array;
+  /** What follows the body: the end, the end of the connection, or nothing. */
+  ending: "end" | "reset" | "stall";
 }
 
 /** A running server. */
@@ -35,21 +37,27 @@ export async function serveRanges(bytes: Uint8Array, { spoil }: RangeServerOptio
     const [, from = "0", to = "0"] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
     const [start, end] = [Number(from), Math.min(Number(to), bytes.length - 1)];
     const answer: RangeAnswer = start >= bytes.length
-      ? { status: 416, headers: { "content-range": `bytes */${bytes.length}` }, body: new Uint8Array(0) }
+      ? { status: 416, headers: { "content-range": `bytes */${bytes.length}` }, body: new Uint8Array(0), ending: "end" }
       : {
         status: 206,
         headers: { "content-range": `bytes ${start}-${end}/${bytes.length}`, etag: '"1"' },
         body: bytes.subarray(start, end + 1),
+        ending: "end",
       };
     spoil?.(answer, requests.length);
     response.writeHead(answer.status, { connection: "close", ...answer.headers });
-    response.end(answer.body);
+    if (answer.ending === "end") response.end(answer.body);
+    else response.write(answer.body, () => answer.ending === "reset" && response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo; // it listens on a port
   return {
     url: `http://127.0.0.1:${port}/file.vortex`,
     requests,
-    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
+    [Symbol.asyncDispose]: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections(); // those that were stalled
+      }),
   };
 }

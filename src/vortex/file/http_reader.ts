@@ -70,13 +70,13 @@ export class HttpReader implements VortexReader {
     const response = await this.#request(offset, length);
     const now = await this.#check(response, offset, length);
     if (now.size !== before.size || (now.tag !== null && before.tag !== null && now.tag !== before.tag)) {
-      await response.body?.cancel();
+      await discard(response.body);
       throw this.#error(`the file has changed since it was opened: ${describe(before)}, now ${describe(now)}`);
     }
     return await this.#body(response, length);
   }
 
-  /** Aborts the requests in flight. */
+  /** Aborts the requests in flight: their reads are rejected. */
   close(): void {
     this.#abort.abort();
   }
@@ -91,15 +91,12 @@ export class HttpReader implements VortexReader {
 
   async #request(offset: number, length: number): Promise<Response> {
     const range = `bytes=${offset}-${offset + length - 1}`;
-    try {
-      return await this.#fetch(this.#url, {
+    return await this.#arrived(() =>
+      this.#fetch(this.#url, {
         headers: { ...this.#headers, range, "accept-encoding": "identity" },
         signal: this.#abort.signal,
-      });
-    } catch (error) {
-      const why = error instanceof Error ? error.message : error;
-      throw new VortexError("file", `Cannot read ${this.#url}: ${why}`, { cause: error });
-    }
+      })
+    );
   }
 
   // law vortex/HttpReader.check: vortex/file/http_reader
@@ -121,7 +118,7 @@ export class HttpReader implements VortexReader {
       ? `the server sends the range encoded as ${headers.get("content-encoding")}, expected identity`
       : null;
     if (problem !== null || range === undefined) {
-      await response.body?.cancel();
+      await discard(response.body);
       throw this.#error(problem ?? "no range");
     }
     return { size: Number(range["size"]), tag: headers.get("etag") ?? headers.get("last-modified") };
@@ -133,9 +130,11 @@ export class HttpReader implements VortexReader {
     const bytes = new Uint8Array(length);
     let done = 0;
     const parts = response.body?.getReader();
-    for (let part = await parts?.read(); part?.value !== undefined; part = await parts?.read()) {
+    for (;;) {
+      const part = await this.#arrived(async () => await parts?.read());
+      if (part?.value === undefined) break;
       if (done + part.value.length > length) {
-        await parts?.cancel();
+        await discard(parts);
         throw this.#error(`the server sends more than the ${length} bytes requested`);
       }
       bytes.set(part.value, done);
@@ -145,8 +144,17 @@ export class HttpReader implements VortexReader {
     return bytes;
   }
 
-  #error(problem: string): VortexError {
-    return new VortexError("file", `Cannot read ${this.#url}: ${problem}`);
+  /** Waits for the network. @throws {VortexError} that names the URL, for any error of it */
+  async #arrived<T>(from: () => Promise<T>): Promise<T> {
+    try {
+      return await from();
+    } catch (error) {
+      throw this.#error(error instanceof Error ? error.message : `${error}`, { cause: error });
+    }
+  }
+
+  #error(problem: string, options?: ErrorOptions): VortexError {
+    return new VortexError("file", `Cannot read ${this.#url}: ${problem}`, options);
   }
 
   static {
@@ -155,6 +163,11 @@ export class HttpReader implements VortexReader {
       return `${reader.#url.origin}${reader.#url.pathname}${reader.#abort.signal.aborted ? ", closed" : ""}`;
     });
   }
+}
+
+/** Ends a response that is not wanted. Where its body cannot be decoded either, Bun rejects even this. */
+async function discard(body: { cancel(): Promise<void> } | null | undefined): Promise<void> {
+  await body?.cancel().catch(() => {});
 }
 
 function describe({ size, tag }: Version): string {

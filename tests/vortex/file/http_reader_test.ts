@@ -4,6 +4,7 @@ import { VortexError } from "../../../src/vortex/error.ts";
 import { HttpReader } from "../../../src/vortex/file/http_reader.ts";
 import { openReader } from "../../../src/vortex/file/reader.ts";
 import { type RangeServerOptions, serveRanges } from "../../support/range_server.ts";
+import { until } from "../../support/until.ts";
 
 const bytes = Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7) % 253);
 
@@ -68,6 +69,16 @@ const faults: Record<string, { readonly spoil: RangeServerOptions["spoil"]; read
     spoil: (answer) => void (answer.body = bytes.subarray(10, 19)),
     message: "the connection ended after 9 of 10 bytes",
   },
+  // Bun rejects even the cancelling of a body that it cannot decode, and that error replaced ours.
+  "a range said to be compressed": {
+    spoil: ({ headers }) => void (headers["content-encoding"] = "gzip"),
+    message: "sends the range encoded as gzip, expected identity",
+  },
+  // Only the request was within the `try`, not the reading of the body.
+  "half a range and goes away": {
+    spoil: (answer) => Object.assign(answer, { body: bytes.subarray(10, 15), ending: "reset" }),
+    message: "Cannot read http://",
+  },
 };
 
 for (const [name, { spoil, message }] of Object.entries(faults)) {
@@ -105,3 +116,28 @@ test("a custom fetch makes the requests, and closing ends those under way", asyn
   reader.close();
   await assertRejects(() => late, VortexError, "ended");
 });
+
+for (const sent of [0, 5]) {
+  // The requests were aborted only once none was under way.
+  test(`closing ends requests of which ${sent} bytes have come, and reports the URL to whom reads directly`, async () => {
+    await using server = await serveRanges(bytes, {
+      spoil: (answer, request) =>
+        request > 1 && Object.assign(answer, { body: bytes.subarray(0, sent), ending: "stall" }),
+    });
+    const aborted: unknown[] = [];
+    const own = (url: URL, init: RequestInit) => {
+      init.signal?.addEventListener("abort", () => aborted.push(url.href));
+      return fetch(url, init);
+    };
+    const source = new HttpReader(server.url, { fetch: own });
+    const reader = await openReader(source);
+    const [checked, direct] = [reader.read(0, 10), source.read(0, 10)];
+    checked.catch(() => {});
+    direct.catch(() => {});
+    await until(() => server.requests.length === 3);
+    reader.close();
+    assertEquals(aborted, Array(3).fill(server.url));
+    await assertRejects(() => checked, TypeError, "The VortexFile was closed while it was read");
+    await assertRejects(() => direct, VortexError, `Cannot read ${server.url}: `);
+  });
+}
