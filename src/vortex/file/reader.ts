@@ -3,7 +3,15 @@
  *
  * @module
  */
-import { openFile, readBlob, sizeOfBlob } from "../../ffi/mod.ts";
+import {
+  DeferredFinalizer,
+  type FinalizerState,
+  openFile,
+  readBlob,
+  reportUncaught,
+  sizeOfBlob,
+  wantsLeakReports,
+} from "../../ffi/mod.ts";
 import { show } from "../../layout/mod.ts";
 import { abortable } from "../../unix/mod.ts";
 import { VortexError } from "../error.ts";
@@ -20,7 +28,10 @@ export interface VortexReader {
   read(offset: number, length: number): Promise<Uint8Array>;
   /** Largest number of unwanted bytes that is cheaper than one more read. Default 16384. */
   readonly gap?: number;
-  /** Called once the file is closed and no read is in flight, even if nobody waits for the read any more. */
+  /**
+   * Called once the file is closed, or was collected, and no read is in flight, even if nobody waits for the read any
+   * more.
+   */
   close?(): void;
 }
 
@@ -38,6 +49,8 @@ export interface FileReader {
   readonly statistics: { readonly bytes: number; readonly reads: number };
   read(offset: number, length: number): Promise<Uint8Array>;
   close(): void;
+  /** Closes the source, if it can be closed, once `user` is collected. */
+  closeWith(user: WeakKey): void;
 }
 
 /**
@@ -88,7 +101,17 @@ function openPath(path: string | URL): VortexReader {
   return { size: file.size, gap: 4096, read, close: () => file[Symbol.dispose]() };
 }
 
-class CheckedReader implements FileReader {
+/** Closes the sources of files that were dropped without being closed. */
+const finalizer = new DeferredFinalizer<CheckedReader>((reader) => {
+  if (wantsLeakReports()) console.error("Causeway: a VortexFile was never closed; closed by garbage collection");
+  try {
+    reader.close();
+  } catch (error) {
+    reportUncaught("closing a VortexFile that was collected", error);
+  }
+});
+
+class CheckedReader implements FileReader, FinalizerState {
   readonly size: number;
   readonly gap: number;
   readonly statistics = { bytes: 0, reads: 0 };
@@ -103,14 +126,14 @@ class CheckedReader implements FileReader {
   }
 
   async read(offset: number, length: number): Promise<Uint8Array> {
-    if (this.#isClosed) throw new TypeError("Cannot read a closed VortexFile");
+    if (this.closed) throw new TypeError("Cannot read a closed VortexFile");
     if (!(offset >= 0 && length >= 0 && offset + length <= this.size)) {
       throw new VortexError("file", `Cannot read ${length} bytes at offset ${offset}: the file has ${this.size}`);
     }
     return await abortable(this.#exactly(offset, length), this.#closing.signal);
   }
 
-  get #isClosed(): boolean {
+  get closed(): boolean {
     return this.#closing.signal.aborted;
   }
 
@@ -131,7 +154,7 @@ class CheckedReader implements FileReader {
       return bytes;
     } finally {
       this.#underWay--;
-      if (this.#isClosed && this.#underWay === 0) this.#reader.close?.();
+      if (this.closed && this.#underWay === 0) this.#reader.close?.();
     }
   }
 
@@ -141,9 +164,13 @@ class CheckedReader implements FileReader {
    * be reused for another file. HTTP requests end by being aborted.
    */
   close(): void {
-    if (this.#isClosed) return;
+    if (this.closed) return;
     this.#closing.abort(new TypeError("The VortexFile was closed while it was read"));
     if (this.#reader instanceof HttpReader) this.#reader.close();
     else if (this.#underWay === 0) this.#reader.close?.();
+  }
+
+  closeWith(user: WeakKey): void {
+    if (this.#reader.close !== undefined) finalizer.register(user, this);
   }
 }

@@ -196,7 +196,8 @@ function abortableReader(reader: FileReader, signal: AbortSignal): FileReader {
     signal.throwIfAborted();
     return await abortable(reader.read(offset, length), signal);
   };
-  return { size: reader.size, gap: reader.gap, statistics: reader.statistics, read, close: () => reader.close() };
+  const { size, gap, statistics } = reader;
+  return { size, gap, statistics, read, close: () => reader.close(), closeWith: (user) => reader.closeWith(user) };
 }
 
 function rangeOf({ segments }: ScannedFile, { segment }: FlatLayout): ByteRange {

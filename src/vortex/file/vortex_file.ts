@@ -80,6 +80,7 @@ export class VortexFile {
       segments,
       statistics: () => statistics === null ? [] : fileStatistics(statistics, dtype, layout.rows, home.limits),
     };
+    reader.closeWith(this.#file); // which scans keep, also when nothing else refers to this object any more
   }
 
   static {

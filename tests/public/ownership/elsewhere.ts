@@ -357,6 +357,23 @@ export const elsewhereRows: Readonly<Record<string, OwnershipRow>> = {
       };
     },
   },
+  "`openVortex(path)`": {
+    async ends() {
+      const before = openFiles();
+      const file = await openVortex("examples/trips.vortex");
+      assertEquals(openFiles(), before + 1);
+      file.close();
+      assertEquals(openFiles(), before);
+    },
+    drop: () => {
+      const before = openFiles();
+      let made = 0;
+      return {
+        once: async () => void (made++, await openVortex("examples/trips.vortex")),
+        ended: () => before + made - openFiles(),
+      };
+    },
+  },
   "`vortexArray.toArrow()`": {
     async ends() {
       using file = await openVortex("examples/trips.vortex");

@@ -11,6 +11,7 @@ import { check, fc } from "../../support/property.ts";
 import { fileEnd, FileWriter, type LaidOut, segmentOf, type SegmentSpec } from "../../support/vortex/file_writer.ts";
 import { boolNode, joined, node, primitiveNode, proto, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
 import { serveRanges } from "../../support/range_server.ts";
+import { collectGarbage } from "../../support/collect.ts";
 import { until } from "../../support/until.ts";
 
 const i64 = primitiveDType("i64");
@@ -377,6 +378,43 @@ test("a signal that is aborted ends a scan between batches too, and before the f
   assertEquals(batches, 3);
   await assertRejects(all, RangeError, "enough");
   assertEquals([batches, (await valuesOf(file)).length], [3, 200]);
+});
+
+// A descriptor stayed open until the process ended.
+test("a file that is dropped is closed, but not while anything reads it", async () => {
+  const bytes = chunkedFile(3);
+  const uses: Record<string, (file: VortexFile) => Promise<unknown>> = {
+    scan: (file) => valuesOf(file),
+    scanUntil: (file) => valuesOf(file, { signal: new AbortController().signal }),
+    filtered: (file) => valuesOf(file, { filter: overZero }),
+    describe: (file) => file.describe(),
+    toArrowStream: async (file) => (await file.toArrowStream()).close(),
+  };
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const stalled = new Set<string>();
+  const closed: string[] = [];
+  const used = Object.entries(uses).map(async ([name, use]) => {
+    let reads = 0;
+    const source: VortexReader = {
+      size: bytes.length,
+      read: async (offset, length) => {
+        if (++reads > 1) {
+          stalled.add(name);
+          await gate;
+        }
+        return bytes.slice(offset, offset + length);
+      },
+      close: () => void closed.push(name),
+    };
+    await use(await openVortex(source));
+  });
+  await until(() => stalled.size === used.length);
+  for (let round = 0; round < 3; round++) await collectGarbage();
+  assertEquals(closed, []);
+  open();
+  await Promise.all(used);
+  for (let round = 0; closed.length < used.length && round < 60; round++) await collectGarbage();
+  assertEquals(closed.toSorted(), Object.keys(uses).toSorted());
 });
 
 test("requested columns and rows must exist", async () => {
