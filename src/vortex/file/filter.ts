@@ -6,7 +6,7 @@
 import { nearestOf, show } from "../../layout/mod.ts";
 import type { VortexDType } from "../dtype.ts";
 import { showDType } from "../dtype.ts";
-import { type Literal, literalOf, type LiteralValue, prefixOf } from "./literal.ts";
+import { distinctLiterals, type Literal, literalOf, type LiteralValue, prefixOf } from "./literal.ts";
 
 /** Comparison operators. */
 export type VortexComparison = "==" | "!=" | "<" | "<=" | ">" | ">=";
@@ -48,6 +48,12 @@ export type VortexFilter =
 /** A test of one column. */
 export type ColumnTest =
   | { readonly kind: "compare"; readonly op: VortexComparison; readonly literal: Literal }
+  | {
+    readonly kind: "list";
+    readonly op: "in" | "not_in";
+    /** At least one, exact, distinct and in ascending order. */
+    readonly literals: readonly Literal[];
+  }
   | { readonly kind: "prefix"; readonly op: "starts_with" | "not_starts_with"; readonly prefix: Uint8Array }
   | { readonly kind: "null"; readonly op: "is_null" | "is_not_null" };
 
@@ -84,9 +90,9 @@ export function bindFilter(filter: VortexFilter, dtype: VortexDType): Predicate 
 
 function bind(filter: VortexFilter, dtype: VortexDType, negated: boolean): Predicate {
   if (typeof filter !== "object" || filter === null) throw noFilter(filter);
-  if ("not" in filter) return bind(only(filter).not, dtype, !negated);
-  if ("and" in filter) return bindAll(only(filter).and, dtype, negated ? "or" : "and", negated);
-  if ("or" in filter) return bindAll(only(filter).or, dtype, negated ? "and" : "or", negated);
+  if ("not" in filter) return bind(only(filter, "not").not, dtype, !negated);
+  if ("and" in filter) return bindAll(only(filter, "and").and, dtype, negated ? "or" : "and", negated);
+  if ("or" in filter) return bindAll(only(filter, "or").or, dtype, negated ? "and" : "or", negated);
   if (!("column" in filter) || !("op" in filter)) throw noFilter(filter);
   const { path, dtype: of } = columnOf(filter.column, dtype);
   const test = (test: ColumnTest): Predicate => ({ kind: "test", path, dtype: of, test });
@@ -94,26 +100,28 @@ function bind(filter: VortexFilter, dtype: VortexDType, negated: boolean): Predi
   switch (filter.op) {
     case "is_null":
     case "is_not_null":
+      only(filter, "column", "op");
       return test({ kind: "null", op: (filter.op === "is_null") === negated ? "is_not_null" : "is_null" });
     case "starts_with":
+      only(filter, "column", "op", "value");
       return test({
         kind: "prefix",
         op: negated ? "not_starts_with" : "starts_with",
         prefix: prefixOf(filter.value, of, where),
       });
     case "in": {
-      const { value } = filter;
+      const { value } = only(filter, "column", "op", "value");
       if (!Array.isArray(value)) throw new TypeError(`Cannot filter by "in" with ${show(value)}: expected an array`);
-      const op = negated ? "!=" : "==";
-      const parts = value.map((one: LiteralValue) => test({ kind: "compare", op, literal: literalOf(one, of, where) }));
+      const literals = distinctLiterals(value.map((one: LiteralValue) => literalOf(one, of, where)));
+      if (literals.length > 0) return test({ kind: "list", op: negated ? "not_in" : "in", literals });
       // No value is in an empty list, but a null is not outside it either.
-      if (negated && parts.length === 0) return test({ kind: "null", op: "is_not_null" });
-      return { kind: negated ? "and" : "or", parts };
+      return negated ? test({ kind: "null", op: "is_not_null" }) : { kind: "or", parts: [] };
     }
     default: {
       const { op } = filter;
       if (!Object.hasOwn(opposite, op)) throw noFilter(filter);
-      return test({ kind: "compare", op: negated ? opposite[op] : op, literal: literalOf(filter.value, of, where) });
+      const literal = literalOf(only(filter, "column", "op", "value").value, of, where);
+      return test({ kind: "compare", op: negated ? opposite[op] : op, literal });
     }
   }
 }
@@ -128,9 +136,9 @@ function bindAll(
   return { kind, parts: filters.map((one: VortexFilter) => bind(one, dtype, negated)) };
 }
 
-/** Requires a filter with one key only: any other key would be silently ignored. */
-function only<Filter extends object>(filter: Filter): Filter {
-  if (Object.keys(filter).length !== 1) throw noFilter(filter);
+/** Requires a filter with these keys only: any other key would be silently ignored. */
+function only<Filter extends object>(filter: Filter, ...keys: readonly string[]): Filter {
+  if (Object.keys(filter).length !== keys.length || !keys.every((key) => key in filter)) throw noFilter(filter);
   return filter;
 }
 
@@ -182,8 +190,10 @@ function nameOf(column: VortexColumn): string {
 function noFilter(value: unknown): TypeError {
   return new TypeError(
     `Cannot filter by ${describe(value)}: expected { column, op, value } with one of the operators ` +
-      `${[...Object.keys(opposite), "in", "starts_with", "is_null", "is_not_null"].join(" ")}, or { and: [...] }, ` +
-      "{ or: [...] }, { not: ... } and nothing else",
+      `${
+        Object.keys(opposite).join(" ")
+      } in starts_with, { column, op } with is_null or is_not_null, { and: [...] }, ` +
+      "{ or: [...] } or { not: ... }, and nothing else",
   );
 }
 

@@ -34,6 +34,16 @@ export function compareWith(value: ColumnValue, literal: Literal): -1 | 0 | 1 {
   return order !== 0 || literal.isExact ? order : -1;
 }
 
+/** Of literals of one order, those that are exact, each once, in ascending order. */
+export function distinctLiterals(literals: readonly Literal[]): Literal[] {
+  const compare = (one: Literal, other: Literal) => compareValues(one.value, other.value, one.order);
+  const sorted = literals.filter(({ isExact }) => isExact).sort(compare);
+  return sorted.filter((literal, i) => {
+    const before = sorted[i - 1];
+    return before === undefined || compare(before, literal) !== 0;
+  });
+}
+
 /** Compares two values. */
 export function compareValues(one: ColumnValue, other: ColumnValue, order: ValueOrder): -1 | 0 | 1 {
   if (order === "bytes") return compareBytes(one as Uint8Array, other as Uint8Array); // values in this order are bytes
@@ -97,8 +107,9 @@ export function literalOf(value: LiteralValue, dtype: VortexDType, where: string
     case "primitive":
       if (typeof value !== "number" && typeof value !== "bigint") return wrong("a number or bigint");
       if (dtype.ptype.startsWith("f")) {
-        if (typeof value === "bigint" && BigInt(Number(value)) !== value) return wrong("a number a float can hold");
-        return exact("float", Number(value));
+        const float = Number(value); // Infinity for a bigint beyond the range
+        if (float < value || float > value) return wrong("a number a float can hold");
+        return exact("float", float);
       }
       return Number.isNaN(value) ? wrong("a number other than NaN") : exact("number", value);
     case "decimal":

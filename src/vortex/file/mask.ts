@@ -6,7 +6,7 @@
 import { bitAt } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import type { ColumnTest, Predicate, VortexComparison } from "./filter.ts";
-import { rowOrderOf, type TextCursor, textCursor } from "./row_order.ts";
+import { type RowOrder, rowOrderOf, type TextCursor, textCursor } from "./row_order.ts";
 
 // law vortex/matches: vortex/file/files
 /** One byte per row: 1 where a predicate is true. */
@@ -70,6 +70,15 @@ function test(what: ColumnTest, { array, isNull }: Column): Uint8Array {
       }
       return mask;
     }
+    case "list": {
+      const { literals, op } = what;
+      const isEquality = literals.length === 1; // a search among several has to know which is less
+      const isAmong = amongOf(literals.map((literal) => rowOrderOf(array, literal, isEquality)));
+      for (let i = 0; i < mask.length; i++) {
+        if (!isNull(i)) mask[i] = Number(isAmong(i) === (op === "in"));
+      }
+      return mask;
+    }
     case "compare": {
       const accepted = places[what.op];
       const order = rowOrderOf(array, what.literal, accepted[0] === accepted[2]);
@@ -80,6 +89,23 @@ function test(what: ColumnTest, { array, isNull }: Column): Uint8Array {
       return mask;
     }
   }
+}
+
+/** Whether a row equals one of some literals in ascending order, by binary search; undefined without an order. */
+function amongOf(orders: readonly RowOrder[]): (row: number) => boolean | undefined {
+  return (row) => {
+    let first = 0;
+    let end = orders.length;
+    while (first < end) {
+      const middle = (first + end) >>> 1;
+      const place = orders[middle]?.(row);
+      if (place === undefined) return undefined;
+      if (place === 0) return true;
+      if (place < 0) end = middle;
+      else first = middle + 1;
+    }
+    return false;
+  };
 }
 
 function startsWith({ bytes, start, size }: TextCursor, prefix: Uint8Array): boolean {

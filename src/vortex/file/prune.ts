@@ -48,6 +48,19 @@ function isTestFalsified(test: ColumnTest, bounds: ColumnBounds): boolean {
       return false;
     case "compare":
       return isComparisonFalsified(test.op, test.literal, bounds);
+    case "list": {
+      const { literals, op } = test;
+      // Of the literals that are not below all values, if any, the least decides: if it is above them, so are the rest.
+      let [first, last] = [0, literals.length - 1];
+      while (first < last) {
+        const middle = (first + last) >>> 1;
+        const literal = literals[middle];
+        if (literal !== undefined && at(min, literal, -0) === 1) first = middle + 1;
+        else last = middle;
+      }
+      const literal = literals[first];
+      return literal !== undefined && isComparisonFalsified(op === "in" ? "==" : "!=", literal, bounds);
+    }
     case "prefix": {
       const { prefix } = test;
       const starts = (value: ColumnValue | undefined) =>

@@ -101,6 +101,9 @@ export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOpti
   checkOptions(options, scanOptionNames);
   const { columns, rows = [0, layout.rows], filter, batchRows = batchSizes.most, readAhead = 64 << 20, signal } =
     options;
+  if (!Array.isArray(rows) || rows.length !== 2) {
+    throw new TypeError(`Expected rows to be [start, end], got ${show(rows)}`);
+  }
   const [start, end] = rows;
   if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= layout.rows)) {
     throw new RangeError(`Cannot scan the rows from ${start} to ${end} of ${layout.rows}`);

@@ -37,6 +37,15 @@ test("an invalid filter, or one that its column does not support, is refused wit
     [{ column: "a", op: "==", value: "1" }, 'of i64? with "1": expected a number or bigint'],
     [{ column: "a", op: "<", value: NaN }, "expected a number other than NaN"],
     [{ column: "f", op: "<", value: 2n ** 53n + 1n }, "expected a number a float can hold"],
+    // Such a number is Infinity as a float, which is no bigint.
+    [{ column: "f", op: "<", value: 10n ** 400n }, "expected a number a float can hold"],
+    [{ column: "f", op: "in", value: [1, -(10n ** 400n)] }, "expected a number a float can hold"],
+    // Only combinations were checked for keys that mean nothing.
+    [{ column: "a", op: ">", value: 3, extra: 1 }, "and nothing else"],
+    [{ column: "a", op: "is_null", value: 3 }, "and nothing else"],
+    [{ column: "a", op: "in", values: [3] }, "and nothing else"],
+    [{ column: "place", op: "starts_with", value: "a", and: 1 }, "and nothing else"],
+    [{ column: "a", op: "==" }, "and nothing else"],
     [{ column: "a", op: "in", value: 1 }, "expected an array"],
     [{ column: "a", op: "starts_with", value: "1" }, "expected a number"],
     [{ column: "a", op: "starts_with", value: 1 }, "expected a column of text or binary values"],
@@ -92,6 +101,15 @@ test("columns are found by name, or by the names that lead to them", () => {
     },
   };
   assertEquals(columnsOf(bindFilter(filter, root)), [[0], [4, 0]]);
+});
+
+// Each item was a test of its own, a pass over the column.
+test("a list is one test, of each of its values once", () => {
+  const filter: VortexFilter = { column: "a", op: "in", value: [3n, 1, 3, 2.5, -7n, 1n] };
+  const literals = [-7n, 1, 2.5, 3n].map((value) => ({ order: "number", value, isExact: true }) as const);
+  const test = { kind: "test", path: [0], dtype: i64 } as const;
+  assertEquals(bindFilter(filter, root), { ...test, test: { kind: "list", op: "in", literals } });
+  assertEquals(bindFilter({ not: filter }, root), { ...test, test: { kind: "list", op: "not_in", literals } });
 });
 
 test("integers of 64 bits and fractions compare by their exact values", () => {

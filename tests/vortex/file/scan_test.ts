@@ -426,6 +426,9 @@ test("requested columns and rows must exist", async () => {
   assertThrows(() => file.scan({ columns: ["c1", "c1"] }), TypeError, "twice");
   assertThrows(() => file.scan({ rows: [0, 21] }), RangeError, "of 20");
   assertThrows(() => file.scan({ rows: [5, 3] }), RangeError);
+  // The third number was ignored.
+  assertThrows(() => file.scan({ rows: [0, 3, 5] as never }), TypeError, "[start, end], got (0, 3, 5)");
+  assertThrows(() => file.scan({ rows: 3 as never }), TypeError, "[start, end], got 3");
   assertThrows(() => file.scan({ batchRows: 0 }), RangeError, "batchRows");
   assertThrows(() => file.scan({ readAhead: NaN }), RangeError, "readAhead");
   assertThrows(() => file.scan({ column: ["c0"] } as never), TypeError, "column");
