@@ -41,6 +41,8 @@ export interface ApacheData {
 export interface ApacheVector {
   /** The chunks. */
   readonly data: ApacheData | readonly ApacheData[];
+  /** Of tables and record batches. */
+  readonly schema?: { readonly metadata: ReadonlyMap<string, string> };
 }
 
 /**
@@ -56,7 +58,12 @@ export interface ApacheVector {
  */
 export function fromApacheArrow(vector: ApacheVector): ArrowArray[] {
   return chunksOf(vector).map((data) =>
-    fromData(data, { name: "", type: typeFromApache(data.type), nullable: true, metadata: new Map() })
+    fromData(data, {
+      name: "",
+      type: typeFromApache(data.type),
+      nullable: true,
+      metadata: new Map(vector.schema?.metadata), // of a table or a record batch
+    })
   );
 }
 
@@ -147,7 +154,8 @@ function bytes(array: unknown): StridedMemoryView {
  *
  * @param arrow the package: `import * as arrow from "apache-arrow"`
  * @throws {TypeError} for device memory
- * @throws {ExchangeError} for types that this version of the package lacks
+ * @throws {ExchangeError} for types that this version of the package lacks, and for dictionaries with indices of 64
+ *   bits, which it cannot read
  */
 export function toApacheArrow<Vector>(array: ArrowArray, arrow: ApacheArrow<Vector>): Vector {
   return make(arrow, "Vector", [toData(array, arrow)]) as Vector; // made by the package's own class

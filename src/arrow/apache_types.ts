@@ -250,6 +250,12 @@ export function typeToApache(arrow: ApacheArrow<unknown>, type: ArrowType): unkn
         "Cannot pass a run-end encoded array to apache-arrow, which has no such type: decode it first",
       );
     case "dictionary": {
+      if (type.index.bits === 64) {
+        throw new ExchangeError(
+          `Cannot pass a dictionary with indices of ${type.index.kind}64 to apache-arrow, which cannot look up values ` +
+            "by them: cast the indices to 32 bits",
+        );
+      }
       const [values, index] = [typeToApache(arrow, type.values.type), typeToApache(arrow, type.index)];
       return make(arrow, "Dictionary", values, index, null, type.ordered);
     }
