@@ -10,7 +10,7 @@ import { type ArrayParts, firstAddress, withLastingCopies } from "../copy/mod.ts
 import { ArrowDeviceArray, type ExportStates } from "./device_array.ts";
 import { onHost, type Place, placeOfBuffer } from "./export.ts";
 import { ExportedTree, noOwner, type TreeMemory, type TreeOwner } from "./exported_tree.ts";
-import { arrowField } from "./field.ts";
+import { arrowField, fieldOfLists } from "./field.ts";
 import { type StructCopy, structPool } from "./struct_template.ts";
 import type { ArrowField } from "./type.ts";
 import { pollIfMany, type ReleaseOrder } from "../order/mod.ts";
@@ -137,9 +137,5 @@ function acquireReadyEvent({ stream }: MemoryBuffer): CudaEvent | null {
 
 function fieldOf(format: string, shape: readonly number[]): ArrowField {
   const leaf = arrowField(format, { nullable: false });
-  return shape.slice(1).reduceRight<ArrowField>(
-    (child, size) =>
-      arrowField({ kind: "fixed_size_list", size, child: { ...child, name: "item" } }, { nullable: false }),
-    leaf,
-  );
+  return shape.slice(1).reduceRight<ArrowField>((child, size) => fieldOfLists(size, child), leaf);
 }

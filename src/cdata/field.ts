@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, showGiven } from "../layout/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 import { formatOf, parseArrowFormat } from "./format.ts";
 import { type ArrowField, type ArrowMetadata, type ArrowType, childrenOf } from "./type.ts";
 
@@ -23,7 +24,7 @@ const arrowFieldOptionNames: OptionNames<ArrowFieldOptions> = { name: true, null
  * Makes a field.
  *
  * @param type a type, or the format of one without children, as in the C data interface: `"i"`, `"tsu:UTC"`
- * @throws {ExchangeError} if it is not such a format
+ * @throws {ExchangeError} if it is neither such a format, nor a type that Arrow has
  *
  * @example
  * ```ts
@@ -41,10 +42,60 @@ export function arrowField(type: ArrowType | string, options: ArrowFieldOptions 
   const { name = "", nullable = true, metadata = new Map() } = options;
   return {
     name,
-    type: typeof type === "string" ? parseArrowFormat(type, []) : type,
+    type: typeof type === "string" ? parseArrowFormat(type, []) : checkType(type),
     nullable,
     metadata: metadata instanceof Map ? metadata : new Map(Object.entries(metadata)),
   };
+}
+
+/** A field of lists, each of which has `size` elements: a further axis of numbers. */
+export function fieldOfLists(size: number, child: ArrowField): ArrowField {
+  const type = { kind: "fixed_size_list", size, child: { ...child, name: "item" } } as const;
+  return { name: "", type, nullable: false, metadata: new Map() };
+}
+
+/** Checks a type, which an untyped program may have made: it must be what its own format denotes. */
+function checkType(type: ArrowType): ArrowType {
+  if (typeof type !== "object" || type === null) {
+    throw new ExchangeError(
+      `Cannot make an Arrow field of ${showGiven(type)}: expected a type, such as { kind: "int", bits: 32 }, or its ` +
+        'format, such as "i"',
+    );
+  }
+  const fields: unknown = type.kind === "dictionary" ? [type.values] : childrenOf(type);
+  if (!Array.isArray(fields) || !fields.every(isField)) {
+    throw new ExchangeError(
+      `Cannot make an Arrow field of ${type.kind}: expected fields inside it. arrowField(type, { name }) makes one`,
+    );
+  }
+  for (const field of fields) checkType(field.type);
+  for (const [name, value] of Object.entries(denotedBy(type, fields))) {
+    const given: unknown = Reflect.get(type, name);
+    if (given === value) continue;
+    throw new ExchangeError(
+      `Cannot make an Arrow field of ${type.kind}: expected its ${name} to be a ${typeof value}, got ${
+        showGiven(given)
+      }`,
+    );
+  }
+  return type;
+}
+
+/** The properties that a type must have, by its format. */
+function denotedBy(type: ArrowType, fields: readonly ArrowField[]): object {
+  if (type.kind !== "dictionary") {
+    return parseArrowFormat(formatOf(type), fields, type.kind === "map" && type.keysSorted === true);
+  }
+  const { kind } = checkType(type.index);
+  if (kind === "int" || kind === "uint") return { ordered: type.ordered === true };
+  throw new ExchangeError(`Cannot make an Arrow field of a dictionary with indices of ${kind}: expected integers`);
+}
+
+/** Whether a value is a field, as far as its own properties tell. */
+export function isField(field: unknown): field is ArrowField {
+  return typeof field === "object" && field !== null && "type" in field && "name" in field &&
+    typeof field.name === "string" && "nullable" in field && typeof field.nullable === "boolean" &&
+    "metadata" in field && field.metadata instanceof Map;
 }
 
 // law cdata/equalTypes: arrow/stream, python/arrow_capsules

@@ -47,7 +47,8 @@ export function readMetadata(address: bigint): ArrowMetadata {
   }
   for (let i = 0; i < count; i++) {
     const key = lenient.decode(bytes());
-    pairs.set(key, textIfPossible(bytes()));
+    const value = textIfPossible(bytes());
+    if (!pairs.has(key)) pairs.set(key, value); // of equal keys, other libraries find the first
   }
   return pairs;
 }

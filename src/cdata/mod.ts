@@ -29,7 +29,7 @@ export {
 } from "./device_array.ts";
 export { exportArrow } from "./export.ts";
 export { StructBlock } from "./exported_tree.ts";
-export { arrowField, type ArrowFieldOptions, differenceOf, equalFields, equalTypes } from "./field.ts";
+export { arrowField, type ArrowFieldOptions, differenceOf, equalFields, equalTypes, isField } from "./field.ts";
 export {
   arrowArraySource,
   arrowStreamSource,

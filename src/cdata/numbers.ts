@@ -15,7 +15,7 @@ import { checkOptions, exportArrow } from "./export.ts";
 import { exportNumbers } from "./export_numbers.ts";
 import { formatOf } from "./format.ts";
 import { importArrow } from "./import.ts";
-import { arrowField } from "./field.ts";
+import { arrowField, fieldOfLists } from "./field.ts";
 import type { ArrowField, ArrowType } from "./type.ts";
 import { checkTree } from "./validate.ts";
 
@@ -147,9 +147,7 @@ export function nodeOfNumbers(array: ArrayParts): ArrowNode {
   let node = new ArrayNode({ field, length: layout.volume, nullCount: 0, buffers: [null, bytes] });
   for (let axis = shape.length - 1; axis > 0; axis--) {
     const extent = shape[axis] ?? 0;
-    field = arrowField({ kind: "fixed_size_list", size: extent, child: { ...field, name: "item" } }, {
-      nullable: false,
-    });
+    field = fieldOfLists(extent, field);
     const length = shape.slice(0, axis).reduce((product, one) => product * one, 1);
     node = new ArrayNode({ field, length, nullCount: 0, buffers: [null], children: [node] });
   }
