@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { checkMade, showAs } from "../layout/mod.ts";
+import { checkMade, showAs, showGiven } from "../layout/mod.ts";
 import type { CudaDevice } from "../device/mod.ts";
-import { type StridedMemoryView, viewOf } from "../view/mod.ts";
+import { StridedMemoryView, viewOf } from "../view/mod.ts";
 import {
   type ArrowDeviceArray,
   type ArrowField,
@@ -18,6 +18,7 @@ import {
   exportArrow,
   type FromArrowOptions,
   importArrow,
+  isField,
   isNullAt,
   knownNulls,
   showType,
@@ -100,9 +101,11 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * An array over buffers.
    *
    * @throws {ExchangeError} if the parts do not match the type: missing or undersized buffers, or the wrong children
+   * @throws {TypeError} if a part is something else entirely: a typed array where a view is expected
    */
   constructor(parts: ArrowArrayParts) {
     checkMade(parts, "ArrowArray", "ArrowArray.from(source)");
+    checkParts(parts);
     const { field, length, offset = 0, buffers, children = [], dictionary = null, onClose } = parts;
     this.field = field;
     this.length = length;
@@ -310,6 +313,26 @@ export class ArrowArray implements Iterable<ArrowValue> {
   static {
     showAs(ArrowArray, describeArray);
   }
+}
+
+/** Finds what an untyped program may pass instead of a part, before anything is read from it. */
+function checkParts({ field, buffers, children = [], dictionary = null }: ArrowArrayParts): void {
+  if (!isField(field)) throw noPart("field to be what arrowField(type) returns", field);
+  if (!Array.isArray(buffers)) throw noPart("buffers to be an array of views of bytes and nulls", buffers);
+  for (let i = 0; i < buffers.length; i++) {
+    if (buffers[i] === null || buffers[i] instanceof StridedMemoryView) continue;
+    const hint = ". StridedMemoryView.fromTypedArray(bytes) makes one";
+    throw noPart(`buffers[${i}] to be null or a StridedMemoryView of bytes`, buffers[i], hint);
+  }
+  if (!Array.isArray(children)) throw noPart("children to be an array of ArrowArrays", children);
+  for (const child of children) if (!(child instanceof ArrowArray)) throw noPart("children to be ArrowArrays", child);
+  if (dictionary !== null && !(dictionary instanceof ArrowArray)) {
+    throw noPart("dictionary to be null or an ArrowArray", dictionary);
+  }
+}
+
+function noPart(expected: string, got: unknown, hint = ""): TypeError {
+  return new TypeError(`Cannot make an Arrow array: expected ${expected}, got ${showGiven(got)}${hint}`);
 }
 
 /**

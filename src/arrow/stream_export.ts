@@ -15,8 +15,8 @@ import {
 } from "../../bindings/arrow.ts";
 import { cString, layoutOf, libc, struct } from "../ffi/mod.ts";
 import { callRelease, releaseThunks, StreamState, streamThunks } from "../native/mod.ts";
-import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
-import type { ArrowArray } from "./array.ts";
+import { checkMade, checkOptions, type OptionNames, showAs, showGiven } from "../layout/mod.ts";
+import { ArrowArray } from "./array.ts";
 import {
   type ArrowDeviceArray,
   type ArrowField,
@@ -25,6 +25,7 @@ import {
   equalTypes,
   exportArrow,
   exportSchema,
+  isField,
   releaseArray,
   releaseSchema,
   StructBlock,
@@ -195,7 +196,7 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  * @param arrays of equal types
  * @throws {ExchangeError} if a type differs, there is neither an array nor a field, or the arrays are in device memory
  *   without `device`, or on devices of several types
- * @throws {TypeError} if an array is closed
+ * @throws {TypeError} if an array is closed, or is none, or the field is none
  *
  * @example
  * ```ts
@@ -213,9 +214,12 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  */
 export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportStreamOptions = {}): ArrowStreamExport {
   checkOptions(options, exportStreamOptionNames);
-  const chunks = [...arrays];
+  const chunks = arraysOf(arrays);
   const { field = chunks[0]?.field, device = false } = options;
   if (field === undefined) throw new ExchangeError("Cannot export an Arrow stream without arrays: pass { field }");
+  if (!isField(field)) {
+    throw new TypeError(`Expected field to be what arrowField(type) returns, got ${showGiven(field)}`);
+  }
   const other = chunks.find(({ type }) => !equalTypes(type, field.type));
   if (other !== undefined) {
     throw new ExchangeError(
@@ -238,6 +242,19 @@ export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportS
     for (const one of made) one.close();
     throw error;
   }
+}
+
+/** The arrays: untyped programs may pass views, or a single array, which is iterable, too. */
+function arraysOf(arrays: Iterable<ArrowArray>): ArrowArray[] {
+  const isIterable = typeof arrays?.[Symbol.iterator] === "function" && !(arrays instanceof ArrowArray);
+  const chunks = isIterable ? [...arrays] : [];
+  const wrong = chunks.findIndex((one) => !(one instanceof ArrowArray));
+  if (isIterable && wrong < 0) return chunks;
+  throw new TypeError(
+    "Cannot export an Arrow stream: expected an iterable of ArrowArrays, such as [array], got " +
+      `${isIterable ? `one with ${showGiven(chunks[wrong])}` : showGiven(arrays)}. ArrowArray.from(view) makes one ` +
+      "of a view",
+  );
 }
 
 const cpu = 1; // ARROW_DEVICE.CPU, also for a stream without arrays

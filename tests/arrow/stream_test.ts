@@ -181,6 +181,30 @@ test("streams of unequal types, without arrays, and of device memory for the hos
   assertEquals(liveExports(), 0);
 });
 
+// Views have no Arrow type, and were first noticed by what reads it.
+test("anything but arrays is refused as a stream, with what makes an array", () => {
+  const view = StridedMemoryView.fromTypedArray(Int32Array.of(1));
+  const array = ArrowArray.from(view);
+  const wrong: readonly (readonly [arrays: unknown, got: string])[] = [
+    [[view], "got one with an instance of StridedMemoryView"],
+    [[array, view], "got one with an instance of StridedMemoryView"],
+    [[null], "got one with null"],
+    [view, "got "],
+    [array, "expected an iterable of ArrowArrays, such as [array], got an instance of ArrowArray"],
+    [5, "got 5"],
+    [null, "got null"],
+  ];
+  for (const [arrays, got] of wrong) {
+    for (const options of [{}, { field: array.field }]) {
+      const error = assertThrows(() => exportArrowStream(arrays as never, options), TypeError, got);
+      assert(error.message.includes("ArrowArray.from(view) makes one"), error.message);
+    }
+  }
+  assertThrows(() => exportArrowStream([array], { field: "i" as never }), TypeError, "what arrowField(type) returns");
+  array.close();
+  assertEquals(liveExports(), 0);
+});
+
 test("device arrays are exported by a stream, each with its event", () => {
   using cuda = Cuda.simulate({ devices: 1 });
   const device = cuda.device(0);

@@ -227,6 +227,33 @@ test("an array that does not match its type is not made", () => {
   }
 });
 
+// The engine's own errors named properties of things that no program had passed.
+test("the error for what is no part of an array names the part, and what makes one", () => {
+  const bytes = bytesOf(Int32Array.of(0, 1, 2, 3));
+  const whole = { field: arrowField("i"), length: 4, buffers: [null, bytes] };
+  const wrong: readonly (readonly [parts: object, words: string])[] = [
+    [
+      { buffers: [null, new Uint8Array(16)] },
+      "buffers[1] to be null or a StridedMemoryView of bytes, got an instance of Uint8Array. " +
+      "StridedMemoryView.fromTypedArray(bytes) makes one",
+    ],
+    [{ buffers: [undefined, bytes] }, "buffers[0] to be null or"],
+    [{ buffers: undefined }, "buffers to be an array of views of bytes and nulls, got undefined"],
+    [{ field: undefined }, "field to be what arrowField(type) returns, got undefined"],
+    [{ field: "i" }, 'field to be what arrowField(type) returns, got "i"'],
+    [{ children: bytes }, "children to be an array of ArrowArrays"],
+    [{ children: [bytes] }, "children to be ArrowArrays, got an instance of StridedMemoryView"],
+    [{ dictionary: [bytes] }, "dictionary to be null or an ArrowArray, got an array"],
+  ];
+  for (const [parts, words] of wrong) {
+    assertThrows(
+      () => new ArrowArray({ ...whole, ...parts }),
+      TypeError,
+      `Cannot make an Arrow array: expected ${words}`,
+    );
+  }
+});
+
 test("elements that lead outside of an array's buffers are refused when they are read", () => {
   const child = new ArrowArray({ field: arrowField("i"), length: 2, buffers: [null, bytesOf(Int32Array.of(1, 2))] });
   const lists = new ArrowArray({
