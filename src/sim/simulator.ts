@@ -17,6 +17,11 @@ import { SimulatorState } from "./simulator_state.ts";
 export class Simulator extends SimulatorState {
   /** How often each task was queried. After a number of queries, chosen by the seed, it is forced to run. */
   readonly #queryCounts = new WeakMap<Task, number>();
+  /**
+   * How often tasks of each stream were found pending since the last one was forced, with the same limit: a program that
+   * polls may record a new event, which is a new task, for each query.
+   */
+  readonly #pendingCounts = new Map<number, number>();
   readonly #maxNotReady: number;
 
   /** Creates a simulator with idle devices. */
@@ -114,8 +119,11 @@ export class Simulator extends SimulatorState {
     for (const task of open) {
       if (task === null) continue;
       const asked = (this.#queryCounts.get(task) ?? 0) + 1;
+      const pending = (this.#pendingCounts.get(task.streamId) ?? 0) + 1;
+      const isForced = Math.max(asked, pending) > this.#maxNotReady;
       this.#queryCounts.set(task, asked);
-      if (asked > this.#maxNotReady) this.scheduler.force(task);
+      this.#pendingCounts.set(task.streamId, isForced ? 0 : pending);
+      if (isForced) this.scheduler.force(task);
     }
     this.refuseFault(context);
     return open.every((task) => task?.done) ? CUresult.CUDA_SUCCESS : CUresult.CUDA_ERROR_NOT_READY;

@@ -66,6 +66,39 @@ test("repeated queries whether work is done come to an end, and the first answer
   }
 });
 
+test("each of several events of a context is found done after as many queries as one alone", () => {
+  const { driver, raw, fill } = busy({ schedule: "latest" });
+  const events = [1, 2, 3].map(() => {
+    fill(7);
+    const event = raw.event();
+    raw.ok(driver.context.cuCtxRecordEvent?.(raw.context(0), event) ?? CUresult.CUDA_ERROR_NOT_SUPPORTED);
+    return event;
+  });
+  let left = events;
+  for (let round = 0; round < 4; round++) {
+    left = left.filter((event) => driver.event.cuEventQuery(event) === CUresult.CUDA_ERROR_NOT_READY);
+  }
+  assertEquals(left, []);
+});
+
+// Queries were counted only by task: each new event, which is a new task, began from none, and `isReady` records one a call.
+test("repeated queries come to an end if each asks about an event recorded for it", () => {
+  for (const schedule of ["latest", "random", "round-robin"] as const) {
+    for (const seed of seeds) {
+      const { driver, raw, stream, fill } = busy({ schedule, seed });
+      fill(7);
+      const isPending = () => {
+        const event = raw.event();
+        raw.ok(driver.event.cuEventRecord(event, stream));
+        return driver.event.cuEventQuery(event) === CUresult.CUDA_ERROR_NOT_READY;
+      };
+      let asked = 0;
+      while (asked < 10 && isPending()) asked++;
+      assert(asked < 10, `${schedule} ${seed}`);
+    }
+  }
+});
+
 test("a wait is for the record that exists by then, not for a later one", () => {
   const { driver, raw, stream, fill, seen } = busy({ schedule: "latest" });
   const other = raw.stream(1);
