@@ -58,8 +58,8 @@ const maxNodes = 2048;
 /**
  * Finds two nodes of a graph that touch the same bytes, one of them changing them, with no path between them.
  *
- * @param whole whether a kernel counts as touching all memory passed to it; if not, its bytes are unknown, and it is
- *   left out
+ * @param whole whether a kernel counts as touching all memory passed to it; if not, it certainly shares bytes only with
+ *   work, other than a kernel, that touches all of that memory
  */
 export function unorderedNodes(
   { nodes, opaque }: CheckedGraph,
@@ -75,9 +75,7 @@ export function unorderedNodes(
       if (before.has(first)) continue;
       for (const one of first.touches) {
         for (const other of second.touches) {
-          if ((whole || (one.kind !== "kernel" && other.kind !== "kernel")) && doCollide(one, other)) {
-            return { first, second, one, other };
-          }
+          if (doCollide(one, other, whole)) return { first, second, one, other };
         }
       }
     }
@@ -103,6 +101,13 @@ export function overlap(touches: readonly Touch[]): { readonly read: Touch; read
   return null;
 }
 
-function doCollide(one: Touch, other: Touch): boolean {
-  return one.start < other.end && other.start < one.end && (one.writes !== false || other.writes !== false);
+function doCollide(one: Touch, other: Touch, whole: boolean): boolean {
+  if (one.start >= other.end || other.start >= one.end) return false;
+  if (whole) return one.writes !== false || other.writes !== false;
+  return (one.writes === true || other.writes === true) && isAmong(one, other) && isAmong(other, one);
+}
+
+/** Whether, if a piece of work is a kernel, the bytes that it touches are certainly among those of another piece. */
+function isAmong({ kind, start, end }: Touch, other: Touch): boolean {
+  return kind !== "kernel" || (other.kind !== "kernel" && other.start <= start && end <= other.end);
 }

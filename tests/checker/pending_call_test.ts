@@ -10,11 +10,13 @@ import {
   DeviceMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
+  SynchronousMemoryResource,
 } from "../../mod.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { observeKernels } from "../../src/driver/traits.ts";
 import { paramsOf } from "../../src/checker/kernel_params.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
+import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 
 const arrays = readFileSync(new URL("../data/ptx/arrays.sm_90.ptx", import.meta.url), "utf8");
@@ -250,6 +252,62 @@ test("branches of a graph that touch the same bytes are reported at the first la
     const race = "race: cuMemsetD8Async writes, cuMemsetD8Async writes";
     assertEquals(pairs(reports), joined ? [] : [race]);
   }
+});
+
+// Kernels were left out when branches were compared: what is reported of two streams was not reported of their graph.
+test("branches of a graph are reported exactly if the same work on two streams is, that of kernels included", () => {
+  const { [observeKernels]: _, ...driver } = simulateDriver().driver; // what kernels touch is assumed, as on a device
+  const counts = { reported: 0, not: 0 };
+  const uses = fc.constantFrom("reads", "writes", "calls", "fills", "copies to", "copies from");
+  const kernels = fc.constantFrom("certain" as const, "whole" as const);
+  check(
+    fc.property(uses, uses, fc.constantFrom(64, 32), fc.boolean(), kernels, (first, second, bytes, joined, kernels) => {
+      const isReported = (captured: boolean): boolean => {
+        const cuda = Cuda.over(driver, { check: { leaks: false, kernels, onReport: () => {} } });
+        const device = cuda.device(0);
+        using one = device.createStream();
+        using other = device.createStream();
+        const memory = new SynchronousMemoryResource(device);
+        using x = memory.allocate(64);
+        using y = memory.allocate(64);
+        using z = memory.allocate(64);
+        using program = device.loadPtx(writers);
+        const [adds, calls] = [program.kernel("adds"), program.kernel("calls")];
+        const run = (use: typeof first, stream: CudaStream, spare: MemoryBuffer): void => {
+          const copy = (to: bigint, from: bigint) =>
+            void cuda.driver.copy.cuMemcpyDtoDAsync_v2(to, from, BigInt(bytes), stream.handle);
+          if (use === "reads") adds.launch(stream, 1, 1, [spare, x]);
+          else if (use === "writes") adds.launch(stream, 1, 1, [x, spare]);
+          else if (use === "calls") calls.launch(stream, 1, 1, [x]);
+          else if (use === "fills") cuda.driver.fill.cuMemsetD8Async(x.ptr, 0, BigInt(bytes), stream.handle);
+          else if (use === "copies to") copy(x.ptr, spare.ptr);
+          else copy(spare.ptr, x.ptr);
+        };
+        const work = () => {
+          other.wait(one);
+          run(first, one, y);
+          if (joined) other.wait(one);
+          run(second, other, z);
+          one.wait(other);
+        };
+        for (const buffer of [x, y, z]) cuda.driver.fill.cuMemsetD8_v2(buffer.ptr, 0, 64n);
+        device.synchronize();
+        if (captured) {
+          using graph = one.capture(work);
+          using exec = graph.instantiate();
+          exec.launch(one);
+        } else work();
+        device.synchronize();
+        cuda.close();
+        return cuda.reports.length > 0;
+      };
+      const expected = isReported(false);
+      counts[expected ? "reported" : "not"]++;
+      assertEquals(isReported(true), expected);
+    }),
+    300,
+  );
+  assert(counts.reported > 30 && counts.not > 30, JSON.stringify(counts));
 });
 
 test("a graph touches memory when it is launched, where it is launched", () => {
