@@ -4,7 +4,7 @@
  * @module
  */
 import type { AccessKind } from "./access_history.ts";
-import type { Clock } from "./vector_clocks.ts";
+import type { Clock, StreamClock } from "./vector_clocks.ts";
 import type { CallSite } from "./call_site.ts";
 
 /** Bytes that work touches. */
@@ -19,6 +19,8 @@ export interface Touch {
 
 /** Captured work. */
 export interface Node {
+  /** The stream that it was captured on; the graph may be launched on another. */
+  readonly stream: StreamClock;
   readonly call: string;
   readonly site: CallSite;
   readonly touches: readonly Touch[];

@@ -127,7 +127,7 @@ export class CheckerState extends StreamState {
   #captureWork(stream: StreamClock, call: string, touches: readonly Touch[]): void {
     const { capture } = stream;
     if (capture === null) return;
-    const node: Node = { call, site: currentSite(), touches, after: capture.after };
+    const node: Node = { stream, call, site: currentSite(), touches, after: capture.after };
     capture.of.nodes.push(node);
     stream.capture = { of: capture.of, after: [node] };
   }
@@ -138,23 +138,23 @@ export class CheckerState extends StreamState {
     if (graph.isEmpty) return;
     this.order.advance(stream, null);
     this.order.wait(stream, graph.last);
-    if (!graph.examined) this.#examine(stream, graph);
+    if (!graph.examined) this.#examine(graph);
     const touches = graph.nodes.flatMap((node) => node.touches);
     this.enqueue(stream, call, touches, null, recording);
     graph.last = [...stream.clock];
   }
 
   /** Compares the nodes of a graph with each other, once. */
-  #examine(stream: StreamClock, graph: CheckedGraph): void {
+  #examine(graph: CheckedGraph): void {
     graph.examined = true;
     const found = unorderedNodes(graph, this.options.kernels === "whole");
     if (found === null) return;
     const { first, second, one, other } = found;
-    const side = ({ call, site }: Node, { start, end, kind, writes }: Touch): Access => (
+    const side = ({ stream, call, site }: Node, { start, end, kind, writes }: Touch): Access => (
       { stream, tick: 0, seq: 0, kind, writes, call, site, start, end }
     );
     const [a, b] = [side(first, one), side(second, other)];
-    this.reporter.race(a, b, this.describeMemory(b, a));
+    this.reporter.race(a, b, this.describeMemory(b, a), "captured");
   }
 
   /** Notes that the host reads or writes memory during the call. */

@@ -52,10 +52,16 @@ function variableOf(stream: string): string | undefined {
 }
 
 /** Two calls with no order between them. */
-export function raceMessage(first: CausalityCall, second: CausalityCall, count: number, memory: string): string {
+export function raceMessage(
+  first: CausalityCall,
+  second: CausalityCall,
+  count: number,
+  memory: string,
+  how: "made" | "captured",
+): string {
   const remedy = second.stream === "host"
     ? `Let the host wait for ${first.stream} first, with synchronize() or completed().`
-    : `Let ${second.stream} wait for ${first.stream} after the first: ` +
+    : `${how === "made" ? "Let" : "In the capture, let"} ${second.stream} wait for ${first.stream} after the first: ` +
       `${variableOf(second.stream) ?? "stream"}.wait(${variableOf(first.stream) ?? "other"}).`;
   return `Race: nothing orders ${second.call} (${placeOf(second)}) after ${first.call} (${placeOf(first)}), ` +
     `and both touch ${bytes(count)} of ${memory}.\n${sentence(first)}\n${sentence(second)}\n${remedy}`;

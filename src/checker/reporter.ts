@@ -38,18 +38,18 @@ export class Reporter {
     this.#onReport = onReport;
   }
 
-  /** Reports two accesses with no order between them. */
-  race(earlier: Access, later: Access, memory: string): void {
+  /** Reports two accesses with no order between them, by calls that were made or captured. */
+  race(earlier: Access, later: Access, memory: string, how: "made" | "captured" = "made"): void {
     const start = Math.max(earlier.start, later.start);
     const count = Math.min(earlier.end, later.end) - start;
-    this.#race(callOf(earlier), callOf(later), start, count, memory);
+    this.#race(callOf(earlier), callOf(later), start, count, memory, how);
   }
 
   /** Reports an access, and one by the host that does not wait for it. */
   raceWithHost(earlier: Access, host: CausalityCall, memory: string): void {
     const start = Math.max(earlier.start, Number(host.address));
     const count = Math.min(earlier.end, Number(host.address) + host.bytes) - start;
-    this.#race(callOf(earlier), host, start, count, memory);
+    this.#race(callOf(earlier), host, start, count, memory, "made");
   }
 
   /** Reports a copy that reads what it writes. */
@@ -77,8 +77,15 @@ export class Reporter {
     this.#report({ kind: "leak", message: leakMessage(leaks), ...parts, leaks });
   }
 
-  #race(first: CausalityCall, second: CausalityCall, start: number, count: number, memory: string): void {
-    const message = raceMessage(first, second, count, memory);
+  #race(
+    first: CausalityCall,
+    second: CausalityCall,
+    start: number,
+    count: number,
+    memory: string,
+    how: "made" | "captured",
+  ): void {
+    const message = raceMessage(first, second, count, memory, how);
     this.#report({ kind: "race", message, first, second, address: BigInt(start), bytes: count });
   }
 

@@ -310,6 +310,28 @@ test("branches of a graph are reported exactly if the same work on two streams i
   assert(counts.reported > 30 && counts.not > 30, JSON.stringify(counts));
 });
 
+// Both sides went by the stream of the launch, and the remedy was to let it wait for itself.
+test("a race between branches of a graph names the streams that they were captured on, and the wait between these", () => {
+  const [report] = reportsOf(({ device, one }) => {
+    using a = device.createStream({ name: "a" });
+    using b = device.createStream({ name: "b" });
+    using buffer = device.memory.allocate(64, { stream: one });
+    a.wait(one);
+    using graph = a.capture(() => {
+      b.wait(a);
+      buffer.fill(1, { stream: a });
+      buffer.fill(2, { stream: b });
+      a.wait(b);
+    });
+    using exec = graph.instantiate();
+    exec.launch(one);
+  });
+  assertEquals([report?.first?.stream, report?.second?.stream], ['stream "a" of device 0', 'stream "b" of device 0']);
+  const remedy =
+    'In the capture, let stream "b" of device 0 wait for stream "a" of device 0 after the first: b.wait(a).';
+  assertEquals(report?.message.split("\n").at(-1), remedy);
+});
+
 test("a graph touches memory when it is launched, where it is launched", () => {
   const reports = reportsOf(({ device, one, other }) => {
     const buffer = new DeviceMemoryResource(device).allocate(64, { stream: one });

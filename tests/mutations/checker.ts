@@ -155,7 +155,7 @@ export const checkerMutations: readonly Mutation[] = [
     ["    if (graph.isEmpty) return;", "", "An empty graph counts as ordering."],
     ["    this.order.wait(stream, graph.last);\n", "", "A launch does not wait for the last one."],
     ["    graph.last = [...stream.clock];\n", "", "A launch does not wait for the last one."],
-    ["    if (!graph.examined) this.#examine(stream, graph);\n", "", "Branches of a graph are not compared."],
+    ["    if (!graph.examined) this.#examine(graph);\n", "", "Branches of a graph are not compared."],
   ]),
   ...law("checker/CheckerState.allocated", [
     [
