@@ -6,7 +6,7 @@
 import { type ArrayParts, byteCount, checkBounds, type MakeArray } from "../copy/mod.ts";
 import { DType, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
-import { ExchangeError } from "../order/mod.ts";
+import { ExchangeError, noteElementAccess } from "../order/mod.ts";
 import { ArrayNode, type ArrowNode, deviceOf } from "./array_node.ts";
 import { isNullAt } from "./bits.ts";
 import { bitsOf } from "./buffers.ts";
@@ -159,8 +159,17 @@ const byte = DType.from("uint8");
 /** Exports numbers. See `StridedMemoryView.toArrowDevice`. */
 export function numbersToArrow(array: ArrayParts, options: ToArrowOptions, where: "host" | "device"): ArrowDeviceArray {
   const hasRequestedSchema = (checkOptions(options).requestedSchema ?? null) !== null;
-  const exported = hasRequestedSchema ? null : exportNumbers(array, where);
-  return exported ?? exportArrow(nodeOfNumbers(array), options, where);
+  const fast = hasRequestedSchema ? null : exportNumbers(array, where);
+  const exported = fast ?? exportArrow(nodeOfNumbers(array), options, where);
+  const { device, stream } = array.buffer;
+  const isReadAtOnce = where === "host" || (device === null && stream === null); // there is no event to wait for
+  try {
+    if (isReadAtOnce) noteElementAccess(array, false, where === "host" ? "__arrow_c_array__()" : "toArrowDevice()");
+  } catch (error) {
+    exported.close();
+    throw error;
+  }
+  return exported;
 }
 
 // law cdata/importNumbers: view/arrow

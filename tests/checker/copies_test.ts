@@ -1,20 +1,24 @@
 /**
  * Copies that read what they write, other processes' memory used after it is gone, and premature host accesses.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CU_MEMORYTYPE, CU_STREAM_LEGACY, CUDA_MEMCPY2D_v2 } from "../../bindings/cuda_types.ts";
 import { type CausalityReport, checkDriver } from "../../src/checker/mod.ts";
 import {
   ArrowArray,
+  arrowField,
+  CausalityError,
   Cuda,
   type CudaStream,
+  HostMemoryResource,
   MemoryBuffer,
   PinnedMemoryResource,
   slice,
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
@@ -173,6 +177,7 @@ const takes: Readonly<Record<string, (view: StridedMemoryView, buffer: MemoryBuf
   "a copy to it": (view) => view.copyFrom(new Uint8Array(size)),
   "toDlpack()": (view) => view.toDlpack().close(),
   "__array_interface__": (view) => view.__array_interface__,
+  "__arrow_c_array__()": (view) => view.__arrow_c_array__().close(), // only waited for, and not noted
   "array.get()": (view, { stream }) => {
     using array = ArrowArray.from(view, stream === null ? {} : { stream });
     return array.get(3);
@@ -196,6 +201,55 @@ for (const [name, take] of Object.entries(takes)) {
     if (synchronizes) assertEquals((await takenEarly(true, take)).map(({ message }) => message), []);
   });
 }
+
+// An export without an event says that the memory is ready, as DLPack does for the host; only DLPack's was noted.
+test("host memory is handed to Arrow too early if a copy to it is in flight that no event stands for", () => {
+  const ways: Readonly<Record<string, (view: StridedMemoryView, stream: CudaStream) => Disposable>> = {
+    toArrowDevice: (view) => view.toArrowDevice(),
+    "with a requested schema": (view) => view.toArrowDevice({ requestedSchema: arrowField("C") }),
+    fromArrowDevice: (view, stream) => StridedMemoryView.fromArrowDevice(view, { stream }),
+    "an array": (view, stream) => ArrowArray.from(view, { stream }),
+  };
+  const memories = ["host", "pinned", "pinned, with a home"] as const;
+  for (const [way, hand] of Object.entries(ways)) {
+    for (const memory of memories) {
+      for (const waits of [false, true]) {
+        const reports: CausalityReport[] = [];
+        const cuda = Cuda.simulate({ schedule: "latest", check: { onReport: (one) => void reports.push(one) } });
+        const device = cuda.device(0);
+        const stream = device.createStream();
+        const source = new SynchronousMemoryResource(device).allocate(size);
+        const target = memory === "host"
+          ? new HostMemoryResource().allocate(size)
+          : new PinnedMemoryResource(device).allocate(size, memory === "pinned" ? {} : { stream });
+        source.copyTo(target, { stream });
+        if (waits) stream.synchronize();
+        const view = StridedMemoryView.fromBuffer(target, { shape: [size], dtype: "uint8" });
+        hand(view, stream)[Symbol.dispose]();
+        const expected = waits || memory === "pinned, with a home" ? [] : [["race", "toArrowDevice()"]];
+        assertEquals(reports.map(({ kind, second }) => [kind, second?.call]), expected, `${way} ${memory}`);
+        stream.synchronize();
+        for (const one of [target, source, stream, cuda]) one.close();
+      }
+    }
+  }
+});
+
+// The export had been made when the report was thrown, and nothing returned its memory.
+test("an Arrow export that is reported, and so thrown, holds no memory", () => {
+  const cuda = Cuda.simulate({ schedule: "latest", check: true });
+  const stream = cuda.device(0).createStream();
+  const source = new SynchronousMemoryResource(cuda.device(0)).allocate(size);
+  const target = new HostMemoryResource().allocate(size);
+  source.copyTo(target, { stream });
+  const view = StridedMemoryView.fromBuffer(target, { shape: [size], dtype: "uint8" });
+  const before = liveExports();
+  const { report } = assertThrows(() => view.toArrowDevice(), CausalityError); // read, so that it is not printed
+  assertEquals(report.second?.call, "toArrowDevice()");
+  assertEquals(liveExports(), before);
+  stream.synchronize();
+  for (const one of [target, source, stream, cuda]) one.close();
+});
 
 test("the destination of a copy in flight is read when its stream has been waited for, in whatever way", async () => {
   const ways: readonly ((stream: CudaStream) => unknown)[] = [
