@@ -6,7 +6,7 @@
 import { CU_MEM_ACCESS_FLAGS_PROT, CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, libc, roundUp } from "../ffi/mod.ts";
 import { blockBytes } from "./allocator.ts";
-import { deviceBase, deviceOfAddress, deviceSpan, poison } from "./device_memory.ts";
+import { deviceBase, deviceSpan, poison, spanOfAddress } from "./device_memory.ts";
 import { IllegalAddressError } from "./kernel_faults.ts";
 import type { Allocation, Context, Device } from "./objects.ts";
 import type { PtxMemory } from "../ptx/mod.ts";
@@ -34,6 +34,7 @@ export class AddressSpace {
   /** Allocations as the host sees them: each from the call that allocates it to the call that frees it. */
   readonly allocations: IntervalMap<Allocation> = new IntervalMap();
   readonly #devices: readonly Device[];
+  readonly #firstSpan: number;
   /** Views of host memory for kernels, by allocation: creating one costs more than an access. */
   readonly #hostViews = new WeakMap<Allocation, DataView<ArrayBuffer>>();
   /** Freed memory not yet returned to the system, the most recent at the end. */
@@ -43,6 +44,7 @@ export class AddressSpace {
   /** @param devices by ordinal */
   constructor(devices: readonly Device[]) {
     this.#devices = devices;
+    this.#firstSpan = devices[0]?.span ?? 0;
   }
 
   /** Allocates device memory immediately. Null if there is not enough. */
@@ -134,7 +136,7 @@ export class AddressSpace {
   range(address: bigint, bytes: number): Allocation | null {
     const allocation = this.allocations.find(address);
     if (allocation === undefined) {
-      if (address === 0n || deviceOfAddress(address) !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (address === 0n || spanOfAddress(address) !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       return null;
     }
     if (address + BigInt(bytes) > allocation.address + BigInt(allocation.bytes)) {
@@ -215,8 +217,8 @@ export class AddressSpace {
   }
 
   #deviceAt(address: bigint): Device | null {
-    const ordinal = deviceOfAddress(address);
-    return ordinal === null ? null : this.#devices[ordinal] ?? null;
+    const span = spanOfAddress(address);
+    return span === null ? null : this.#devices[span - this.#firstSpan] ?? null;
   }
 
   #hostView(allocation: Allocation): DataView<ArrayBuffer> {
@@ -229,8 +231,8 @@ function viewOf({ address, bytes }: Allocation): DataView<ArrayBuffer> {
 }
 
 /** The address of an offset in a device's memory. */
-export function addressAt({ ordinal }: Device, offset: number): bigint {
-  return deviceBase + BigInt(ordinal) * BigInt(deviceSpan) + BigInt(offset);
+export function addressAt({ span }: Device, offset: number): bigint {
+  return deviceBase + BigInt(span) * BigInt(deviceSpan) + BigInt(offset);
 }
 
 /** The offset of an address in its device's memory. */

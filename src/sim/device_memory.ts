@@ -5,19 +5,37 @@
  */
 
 /**
- * Address of the first byte of device 0. Linux maps no process memory this high unless asked to, and the value is still
- * exact as a double, which one of the two runtimes requires of addresses.
+ * Where the addresses of devices begin. Linux maps no process memory this high unless asked to, and the values are
+ * still exact as doubles, which one of the two runtimes requires of addresses.
  */
 export const deviceBase = 0x000d_0000_0000_0000n;
 
-/** Addresses per device: device 1 begins at 0x000d_0100_0000_0000. */
+/** Addresses per device. */
 export const deviceSpan = 0x0100_0000_0000;
+
+/** How many devices there are addresses for. */
+export const maxSpans = Number((2n ** 53n - deviceBase) / BigInt(deviceSpan));
+
+let spansTaken = 0;
+
+/**
+ * Takes addresses for the devices of a simulator. Another one has others, so that it refuses memory of this one instead
+ * of taking it for its own. After the last addresses come the first again: simulators come and go without end.
+ *
+ * @returns the number of the first device's span, which the others follow
+ */
+export function takeSpans(devices: number): number {
+  if (spansTaken + devices > maxSpans) spansTaken = 0;
+  const first = spansTaken;
+  spansTaken += devices;
+  return first;
+}
 
 /** The value of bytes that were never written, or were freed. */
 export const poison = 0xdb;
 
-/** The device that an address belongs to, or null for a host address. */
-export function deviceOfAddress(address: bigint): number | null {
+/** The number of the span that an address is in, or null for a host address. */
+export function spanOfAddress(address: bigint): number | null {
   return address < deviceBase ? null : Number((address - deviceBase) / BigInt(deviceSpan));
 }
 

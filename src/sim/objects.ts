@@ -19,6 +19,8 @@ import type { Task } from "./scheduler.ts";
 /** A device. */
 export interface Device {
   readonly ordinal: number;
+  /** The number of the span of addresses that its memory has. */
+  readonly span: number;
   readonly memory: DeviceMemory;
   readonly segments: Segments;
   /** Memory allocated immediately, not in stream order. */

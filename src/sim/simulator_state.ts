@@ -14,7 +14,7 @@ import {
 import type { KernelObserver } from "../driver/mod.ts";
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
-import { DeviceMemory } from "./device_memory.ts";
+import { DeviceMemory, takeSpans } from "./device_memory.ts";
 import type { Capture, Graph, GraphExec, GraphNode } from "./graph.ts";
 import { type GraphMemory, GraphPool } from "./graph_memory.ts";
 import { type Context, type Device, type Event, type LoadedFunction, type LoadedModule, Stream } from "./objects.ts";
@@ -130,7 +130,8 @@ export class SimulatorState {
     if (!Number.isSafeInteger(seed)) throw new RangeError(`Cannot simulate the seed ${seed}: expected an integer`);
     this.random = new Random(seed);
     this.scheduler = new Scheduler(schedule, new Random(seed ^ 0x5eed));
-    this.devices = Array.from({ length: devices }, (_, ordinal) => this.#makeDevice(ordinal));
+    const firstSpan = takeSpans(devices);
+    this.devices = Array.from({ length: devices }, (_, ordinal) => this.#makeDevice(ordinal, firstSpan + ordinal));
     this.primaries = this.devices.map((device) => this.newContext(device, true, CU_CTX.SCHED_AUTO));
     this.space = new AddressSpace(this.devices);
   }
@@ -245,11 +246,12 @@ export class SimulatorState {
     output.flush(this.options.print);
   }
 
-  #makeDevice(ordinal: number): Device {
+  #makeDevice(ordinal: number, span: number): Device {
     const segments = new Segments(this.options.memory);
     const defaultPool = this.newPool(ordinal, segments, true, 0);
     return {
       ordinal,
+      span,
       memory: new DeviceMemory(),
       segments,
       heap: new Heap(segments),

@@ -13,6 +13,7 @@ import { Cuda, CudaError, DeviceMemoryResource } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";
+import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
@@ -97,6 +98,32 @@ test("repeated queries come to an end if each asks about an event recorded for i
       assert(asked < 10, `${schedule} ${seed}`);
     }
   }
+});
+
+// The devices of all simulators had the same addresses: a write to memory of another one hit memory of its own.
+test("memory of another simulator is refused, however many there have been, and addresses are exact", () => {
+  check(
+    fc.property(fc.array(fc.integer({ min: 1, max: 900 }), { minLength: 2, maxLength: 6 }), (counts) => {
+      const made = counts.map((devices) => {
+        const simulated = simulateDriver({ devices });
+        const raw = new Raw(simulated.driver);
+        const { context, memory, fill } = simulated.driver;
+        const last = raw.word((out) => context.cuDevicePrimaryCtxRetain(out, devices - 1));
+        raw.ok(context.cuCtxSetCurrent(last));
+        const address = raw.word((out) => memory.cuMemAlloc_v2(out, 16n));
+        raw.ok(fill.cuMemsetD8_v2(address, 7, 16n));
+        return { simulated, fill, address };
+      });
+      for (const { address } of made) assert(Number.isSafeInteger(Number(address) + 16), `${address}`);
+      const [first, second] = [made.at(-2), made.at(-1)];
+      assert(first !== undefined && second !== undefined);
+      for (const [one, other] of [[first, second], [second, first]] as const) {
+        assertEquals(one.fill.cuMemsetD8_v2(other.address, 8, 16n), CUresult.CUDA_ERROR_INVALID_VALUE);
+        assertEquals([...one.simulated.peek(one.address, 16)], new Array(16).fill(7));
+      }
+    }),
+    30,
+  );
 });
 
 test("a wait is for the record that exists by then, not for a later one", () => {

@@ -5,7 +5,7 @@
  */
 import { CU_DEVICE_INVALID, CU_MEMORYTYPE, CU_POINTER_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
 import { type CallTable, refuse } from "../call.ts";
-import { deviceOfAddress } from "../device_memory.ts";
+import { spanOfAddress } from "../device_memory.ts";
 import type { Simulator } from "../simulator.ts";
 import { nativeView, readInt, readWord, writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
@@ -31,7 +31,7 @@ export function pointerCalls(simulator: Simulator): CallTable<"pointer"> {
         const attribute = readInt(attributes + i * 4n);
         const out = readWord(outs + i * 8n);
         if (allocation !== undefined && write(out, attribute, allocation, address)) continue;
-        if (attribute === CU_POINTER_ATTRIBUTE.HOST_POINTER && deviceOfAddress(address) === null) {
+        if (attribute === CU_POINTER_ATTRIBUTE.HOST_POINTER && spanOfAddress(address) === null) {
           writeWord(out, address);
         } else writeNothing(out, attribute);
       }
@@ -39,7 +39,7 @@ export function pointerCalls(simulator: Simulator): CallTable<"pointer"> {
     cuPointerSetAttribute(value, attribute, address) {
       const allocation = simulator.space.allocations.find(address);
       if (
-        attribute !== CU_POINTER_ATTRIBUTE.SYNC_MEMOPS || allocation === undefined || deviceOfAddress(address) === null
+        attribute !== CU_POINTER_ATTRIBUTE.SYNC_MEMOPS || allocation === undefined || spanOfAddress(address) === null
       ) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
@@ -70,7 +70,7 @@ function write(out: bigint, attribute: number, allocation: Allocation, address: 
       writeWord(out, address);
       return true;
     case CU_POINTER_ATTRIBUTE.HOST_POINTER:
-      if (deviceOfAddress(address) !== null) return false;
+      if (spanOfAddress(address) !== null) return false;
       writeWord(out, address);
       return true;
     case CU_POINTER_ATTRIBUTE.SYNC_MEMOPS:
