@@ -65,8 +65,12 @@ export class MemoryBuffer {
   readonly device: CudaDevice | null;
   /** Where the memory is and what can use it. */
   readonly kind: MemoryKind;
-  /** The device whose driver copies and fills it; null for ordinary host memory. */
-  readonly #driven: CudaDevice | null;
+  /**
+   * The device whose driver copies and fills it; null for ordinary host memory.
+   *
+   * @internal
+   */
+  readonly driven: CudaDevice | null;
   readonly #state: BufferState;
   /** The pool that it was allocated from, in this process or another; null if there is none. */
   readonly pool: MemoryPool | null;
@@ -101,7 +105,7 @@ export class MemoryBuffer {
     this.size = size;
     this.kind = kind;
     this.device = kind === "pinned" ? null : device;
-    this.#driven = device;
+    this.driven = device;
     if (stream !== null) stream.retain();
     const driver = device === null ? null : device.driver;
     const retained = null;
@@ -145,8 +149,8 @@ export class MemoryBuffer {
   #owned(): this {
     const state = this.#state;
     try {
-      this.#driven?.retain(); // whatever the resource: memory cannot be freed once its context is gone
-      state.retained = this.#driven;
+      this.driven?.retain(); // whatever the resource: memory cannot be freed once its context is gone
+      state.retained = this.driven;
     } catch (error) {
       state.stream?.release();
       throw error;
@@ -236,7 +240,7 @@ export class MemoryBuffer {
   }
 
   #side(doing: string): TransferSide {
-    return { buffer: this, ptr: this.#open(doing), device: this.#driven };
+    return { buffer: this, ptr: this.#open(doing), device: this.driven };
   }
 
   #transferred(doing: string): TypeError {
@@ -307,7 +311,7 @@ export class MemoryBuffer {
     if (this.#state.closed) throw this.#closed("give a home stream to");
     const before = this.stream;
     if (before === stream) return;
-    const device = this.#driven ?? before?.device;
+    const device = this.driven ?? before?.device;
     if (device !== undefined) checkStream(stream, device, "Cannot give a buffer a home stream");
     moveHome(this.#state, before, stream);
   }

@@ -24,6 +24,8 @@ export interface KernelMemory {
   readonly buffer?: KernelMemory;
   /** The device whose memory it is; null for host memory; omitted if not known, and then not checked. */
   readonly device?: CudaDevice | null;
+  /** The device whose driver knows it, if it is pinned host memory, too. Default `device`. */
+  readonly driven?: CudaDevice | null;
   /** Whether kernels can use it. Default true. */
   readonly isDeviceAccessible?: boolean;
   /** The stream on which it is freed. */
@@ -38,14 +40,14 @@ export interface KernelMemory {
  * @throws {TypeError} whose message begins with what was expected
  */
 export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
-  const { device: owner, isDeviceAccessible = true } = memory.buffer ?? memory;
+  const { device: owner, driven = owner, isDeviceAccessible = true } = memory.buffer ?? memory;
   if (!isDeviceAccessible) {
     throw new TypeError(`expected memory that kernels can use, got host memory. Copy it to the device first.`);
   }
-  if (owner === undefined || owner === null || isSameDevice(owner, device)) return;
-  if (owner.driver !== device.driver) {
+  if (driven !== undefined && driven !== null && driven.driver !== device.driver) {
     throw new TypeError(`expected memory of the kernel's own Cuda, got memory of another one`);
   }
+  if (owner === undefined || owner === null || isSameDevice(owner, device)) return;
   if (!hasAccess(memory.ptr, device)) {
     throw new TypeError(
       `expected memory that ${device} can reach, got memory of ${owner}. ` +

@@ -6,9 +6,11 @@ import {
   Cuda,
   DeviceMemoryResource,
   DType,
+  type KernelArg,
   ManagedMemoryResource,
   MemoryBuffer,
   PinnedMemoryResource,
+  StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../../mod.ts";
 import { addPtx } from "../../gpu/graph_behaviours.ts";
@@ -158,4 +160,33 @@ test("a kernel accepts memory exactly if its device can reach it, whichever devi
     }),
     100,
   );
+});
+
+// Pinned memory has no device, and so was taken for memory of any Cuda.
+test("memory of another Cuda is refused, whatever its kind, as a buffer and as a view", () => {
+  using cuda = Cuda.simulate();
+  using other = Cuda.simulate();
+  const [device, there] = [cuda.device(0), other.device(0)];
+  using stream = device.createStream();
+  using home = there.createStream();
+  using program = device.loadPtx(addPtx);
+  const add = program.kernel("add");
+  const launch = (memory: KernelArg) => add.launch(stream, 1, 1, [memory, ["uint32", 1], ["uint32", 1]]);
+  for (
+    const Resource of [DeviceMemoryResource, SynchronousMemoryResource, PinnedMemoryResource, ManagedMemoryResource]
+  ) {
+    for (const options of [{}, { stream: home }]) {
+      using theirs = new Resource(there).allocate(4, options);
+      for (const memory of [theirs, StridedMemoryView.fromBuffer(theirs, { shape: [1], dtype: "uint32" })]) {
+        assertThrows(
+          () => launch(memory),
+          TypeError,
+          "expected memory of the kernel's own Cuda, got memory of another",
+        );
+      }
+    }
+    using ours = new Resource(device).allocate(4, { stream });
+    launch(ours);
+    stream.synchronize();
+  }
 });
