@@ -293,7 +293,8 @@ function checkShared(name: string, bytes: number): void {
 // law device/extent: device/kernel/kernel, device/kernel/kernel_arguments, device/stream, cuda/bad_input
 function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
   const first = axis === 0;
-  const value = (typeof dim === "object" ? dim?.[axis] : first ? dim : 1) ?? (first ? NaN : 1);
+  const given = typeof dim !== "object" ? (first ? dim : 1) : dim?.length > 3 ? NaN : dim?.[axis];
+  const value = given === undefined ? (first ? NaN : 1) : given;
   if (Number.isInteger(value) && value >= 1 && value <= 0x7fff_ffff) return value;
   throw new RangeError(`Cannot launch a ${what} of ${show(dim)}: expected one to three positive integers`);
 }

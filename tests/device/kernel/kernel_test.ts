@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { SimulatedDriver } from "../../../src/public/sim.ts";
 import type { PtxKernel } from "../../../src/ptx/mod.ts";
 import { Cuda, CudaError, type KernelArg } from "../../../mod.ts";
+import type { Dim3 } from "../../../src/public/cuda.ts";
 import { check, fc } from "../../support/property.ts";
 
 /** A device whose only kernel, with `count` parameters of 8 bytes, records its arguments. */
@@ -75,6 +76,12 @@ test("a launch with invalid values is refused, naming the argument, before the d
     const extents = y === undefined ? [x] as const : z === undefined ? [x, y] as const : [x, y, z] as const;
     assertThrows(() => kernel.launch(stream, extents, 1, [1n]), RangeError, "Cannot launch a grid of");
     assertThrows(() => kernel.launch(stream, 1, extents, [1n]), RangeError, "Cannot launch a block of");
+  }
+  // From JavaScript: a fourth extent was dropped, and null was taken for an omitted one.
+  for (const dim of [[1, 1, 1, 1], [1, 1, 1, 2], [1, null, 1], [1, 1, null], [null], [], null] as unknown[] as Dim3[]) {
+    const expected = "expected one to three positive integers";
+    assertThrows(() => kernel.launch(stream, dim, 1, [1n]), RangeError, expected, `${dim}`);
+    assertThrows(() => kernel.launch(stream, 1, dim, [1n]), RangeError, expected, `${dim}`);
   }
   const wrong: readonly (readonly [arg: unknown, words: string])[] = [
     [1n << 64n, "does not fit in 64 bits"],
