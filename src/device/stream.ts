@@ -305,9 +305,9 @@ export class CudaStream {
    *
    * @param work enqueues the work; it must not be asynchronous, because nothing else may be enqueued meanwhile
    * @returns the graph, which the caller closes
-   * @throws {TypeError} if `work` returns a promise
-   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for the legacy default stream, and everything that
-   *   {@linkcode StreamCapture.end} throws
+   * @throws {TypeError} for the legacy default stream, for a stream that takes part in a capture already, and if `work`
+   *   returns a promise
+   * @throws {CudaError} everything that {@linkcode StreamCapture.end} throws
    *
    * @example
    * ```ts ignore

@@ -6,7 +6,7 @@
 import { CU_STREAM_CAPTURE_MODE } from "../../../bindings/cuda_types.ts";
 import { NativeArena, reportUncaught, runAll } from "../../ffi/mod.ts";
 import { checkMade, checkOptions, type OptionNames, showAs, showGiven } from "../../layout/mod.ts";
-import { beginCapture, endCapture } from "./active_captures.ts";
+import { beginCapture, captureOf, endCapture } from "./active_captures.ts";
 import { checkCuda } from "../../driver/mod.ts";
 import type { CudaEvent } from "../event.ts";
 import { CudaGraph } from "./graph.ts";
@@ -71,6 +71,14 @@ export class StreamCapture {
     const code = modes[mode];
     if (code === undefined) {
       throw new TypeError(`Cannot capture in mode ${mode}: expected "global", "thread-local" or "relaxed"`);
+    }
+    if (stream.isLegacy) {
+      throw new TypeError("Cannot capture the default stream, which waits for others: use one of createStream()");
+    }
+    if (captureOf(stream) !== null) {
+      throw new TypeError(
+        "Cannot capture a stream that takes part in a capture already: enqueue the work there, or end that one first",
+      );
     }
     const { driver } = device;
     this.stream = stream;
