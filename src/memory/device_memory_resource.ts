@@ -19,7 +19,7 @@ import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { reclaim, whenUnblocked } from "../order/mod.ts";
 import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { checkPoolOptions, describePool, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
+import { checkPoolOptions, describePool, maxSizeOf, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import {
   allocateOptionNames,
   type AllocateOptions,
@@ -144,8 +144,8 @@ export class DeviceMemoryResource extends MemoryResource {
    * Allocates device memory in the order of a stream (by default the default stream), on which it is also freed.
    *
    * @throws {TypeError} on a stream that is being captured
-   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with the size of the request, what the pool uses and what the device
-   *   has free
+   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with the size of the request, what the pool uses, its limit, and what
+   *   the device has free
    */
   override allocate(bytes: number, options: AllocateOptions = none): MemoryBuffer {
     checkOptions(options, allocateOptionNames);
@@ -219,11 +219,13 @@ export class DeviceMemoryResource extends MemoryResource {
   #outOfMemory(bytes: number): CudaError {
     const { used, reserved } = this.pool.use;
     const { free, total } = this.device.memoryInfo();
+    const maxSize = maxSizeOf(this.pool);
+    const limit = maxSize === undefined ? "" : ` of at most ${maxSize}`;
     return new CudaError(
       "cuMemAllocFromPoolAsync",
       CUresult.CUDA_ERROR_OUT_OF_MEMORY,
       "CUDA_ERROR_OUT_OF_MEMORY",
-      `${bytes} bytes were requested; buffers of the pool use ${used}, the pool has reserved ${reserved}, ` +
+      `${bytes} bytes were requested; buffers of the pool use ${used}, the pool has reserved ${reserved}${limit}, ` +
         `${this.device} has ${free} of ${total} free`,
     );
   }

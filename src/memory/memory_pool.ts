@@ -130,11 +130,16 @@ function stateOf(driver: CudaDriver, references: ReferenceCount): DroppedState {
 /** The limits of pools that have one, in bytes. */
 const maxSizes = new WeakMap<MemoryPool, number>();
 
+/** The limit of a pool that was made with one, in bytes. */
+export function maxSizeOf(pool: MemoryPool): number | undefined {
+  return maxSizes.get(pool);
+}
+
 // law memory/describePool: public/inspect
 /** What a console shows for a pool, and for the resource that has it. */
 export function describePool(pool: MemoryPool): string {
   const { device, isClosed } = pool;
-  const maxSize = maxSizes.get(pool);
+  const maxSize = maxSizeOf(pool);
   const most = maxSize === undefined ? "" : `, at most ${showBytes(maxSize)}`;
   if (isClosed || device.isClosed) return `of ${device}${most}, closed`;
   // A query while a stream is captured would end the capture.

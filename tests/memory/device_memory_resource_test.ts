@@ -51,8 +51,11 @@ test("an out-of-memory error says how much was requested, used and free", () => 
         const { reserved } = resource.pool.use;
         assertEquals(
           error.message,
+          // The limit was left out, so a pool without buffers was out of memory of which nearly all was free.
           `cuMemAllocFromPoolAsync failed with CUDA_ERROR_OUT_OF_MEMORY (2): ${asked} bytes were requested; buffers of the ` +
-            `pool use ${used}, the pool has reserved ${reserved}, device 0 has ${free} of ${total} free`,
+            `pool use ${used}, the pool has reserved ${reserved}${
+              isOwn ? ` of at most ${2 ** 25}` : ""
+            }, device 0 has ${free} of ${total} free`,
         );
         first.close();
         cuda.close();
