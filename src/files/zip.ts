@@ -74,25 +74,6 @@ export async function readDirectory(file: ByteRange, most: number): Promise<ZipM
   return members;
 }
 
-// law files/checkApart: files/npz
-/**
- * Refuses members that share bytes: a small file could claim any number of arrays, each within what deflate can pack.
- *
- * @param end where the members end
- */
-function checkApart(members: readonly ZipMember[], end: number): void {
-  let last: ZipMember | undefined;
-  for (const member of members.toSorted((a, b) => a.at - b.at)) {
-    if (last !== undefined && last.at + bytesOf.header + last.packed > member.at) {
-      throw damaged(`${excerpt(last.name)} and ${excerpt(member.name)} share bytes`);
-    }
-    last = member;
-  }
-  if (last !== undefined && last.at + bytesOf.header + last.packed > end) {
-    throw damaged(`${excerpt(last.name)} reaches into the directory`);
-  }
-}
-
 async function findDirectory(file: ByteRange): Promise<{ count: number; size: number; at: number }> {
   const length = Math.min(file.size, bytesOf.end + longestComment);
   const tail = await bytesAt(file, file.size - length, length);
@@ -162,4 +143,23 @@ export async function dataOf(file: ByteRange, { name, at, packed }: ZipMember): 
   const from = at + bytesOf.header + header.getUint16(26, true) + header.getUint16(28, true);
   if (from + packed > file.size) throw damaged(`member ${excerpt(name)} reaches beyond its end`);
   return from;
+}
+
+// law files/checkApart: files/npz
+/**
+ * Refuses members that share bytes: a small file could claim any number of arrays, each within what deflate can pack.
+ *
+ * @param end where the members end
+ */
+function checkApart(members: readonly ZipMember[], end: number): void {
+  let last: ZipMember | undefined;
+  for (const member of members.toSorted((a, b) => a.at - b.at)) {
+    if (last !== undefined && last.at + bytesOf.header + last.packed > member.at) {
+      throw damaged(`${excerpt(last.name)} and ${excerpt(member.name)} share bytes`);
+    }
+    last = member;
+  }
+  if (last !== undefined && last.at + bytesOf.header + last.packed > end) {
+    throw damaged(`${excerpt(last.name)} reaches into the directory`);
+  }
 }

@@ -94,7 +94,7 @@ export const layoutMutations: readonly Mutation[] = [
     ],
     ["known[name] !== true", "!(name in known)", "An option called toString is accepted."],
     [
-      '  if (typeof options !== "object") throw noOptions(options, known);\n',
+      '  if (typeof options !== "object" || options === null) throw noOptions(options, known);\n',
       "",
       "A number of bytes is accepted as options.",
     ],

@@ -233,8 +233,8 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["    if (!context.hasRoom()) {", "    if (false) {", "More clients are accepted than there is room for."],
     [
-      "setTimeout(() => connection.close(), patience)",
-      "setTimeout(() => {}, patience)",
+      'addEventListener("abort", () => connection.close())',
+      'addEventListener("abort", () => {})',
       "The handshake of a silent client never ends.",
     ],
     [
@@ -456,7 +456,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A client waits for ever for a port that accepts and never answers.",
     ],
     [
-      "    if (options.unchecked !== undefined) {",
+      "    if (unchecked !== undefined) {",
       "    if (false) {",
       "An option that only applies to an address is ignored for a host.",
     ],
@@ -548,11 +548,11 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#queue.end();\n", "", "A wait for a connection never ends."],
   ]),
   ...law("ucx/checkListenOptions", [
-    ["    ...worker.limits,\n", "", "A listener ignores the limits of its worker."],
+    ["messages = worker.limits.messages", "messages = Infinity", "A listener ignores the limits of its worker."],
     ["  if (host === null) {", "  if (false) {", "A name is accepted as an address."],
   ]),
   ...law("ucx/checkLimitNumbers", [
-    ["    if (!(value >= 1)) throw", "    if (false) throw", "Any value is accepted as a limit."],
+    ['typeof value === "number" && value >= 1', "true", "Any value is accepted as a limit."],
   ]),
   ...law("ucx/UcxWorker.keep", [
     ["    this.#dropped++;\n", "", "Dropped messages are not counted."],
