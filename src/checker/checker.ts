@@ -4,7 +4,7 @@
  * @module
  */
 import { type CudaDriver, observeHost, observerOf } from "../driver/mod.ts";
-import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
 import type { CausalityReport } from "./report.ts";
 import { CheckerState } from "./checker_state.ts";
@@ -46,6 +46,14 @@ export class CausalityChecker {
   /** Use {@linkcode checkDriver}. */
   constructor(inner: CudaDriver, options: CheckOptions) {
     checkOptions(options, checkOptionNames);
+    const { onReport, leaks = true, kernels = "certain" } = options;
+    if (onReport !== undefined && typeof onReport !== "function") {
+      throw new TypeError(`Expected onReport to be a function, got ${show(onReport)}`);
+    }
+    if (typeof leaks !== "boolean") throw new TypeError(`Expected leaks to be true or false, got ${show(leaks)}`);
+    if (kernels !== "certain" && kernels !== "whole") {
+      throw new TypeError(`Expected kernels to be "certain" or "whole", got ${show(kernels)}`);
+    }
     this.inner = inner;
     this.#state = new CheckerState(inner, options);
     this.driver = makeCheckedDriver(this.#state, this);

@@ -5,7 +5,7 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { isAddress, LibraryNotFoundError, NativeArena, openLibrary, runAll } from "../ffi/mod.ts";
-import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, show, showAs, showGiven } from "../layout/mod.ts";
 import { CudaDevice, type PointerAttributes, PointerQuery } from "../device/mod.ts";
 import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda, observerOf } from "../driver/mod.ts";
 import { CausalityChecker, type CausalityReport } from "../checker/mod.ts";
@@ -132,9 +132,16 @@ export class Cuda {
    * @param driver with the functions of libcuda, closed by the code that made it
    * @param options whether the order of all calls is checked. Default: unchecked, whatever the environment says
    * @throws {CudaError} if the driver does not start, or has no devices
+   * @throws {TypeError} if it is not a driver
    */
   static over(driver: CudaDriver, options: CheckedOptions = {}): Cuda {
     checkOptions(options, checkedOptionNames);
+    if (typeof driver?.opening !== "object") {
+      const ways = "simulateDriver().driver, or checkDriver(driver).driver";
+      throw new TypeError(
+        `Cannot use ${showGiven(driver)} as a driver: expected the functions of libcuda, as in ${ways}`,
+      );
+    }
     return new Cuda(checkIfWanted(driver, { check: options.check ?? false }), "given");
   }
 
@@ -165,9 +172,9 @@ export class Cuda {
    */
   device(ordinal: number, options: DeviceOptions = none): CudaDevice {
     checkOptions(options, deviceOptionNames);
-    const device = this.devices[ordinal];
+    const device = Number.isInteger(ordinal) ? this.devices[ordinal] : undefined; // a text would name a member
     if (device === undefined) {
-      throw new RangeError(`Cannot use device ${ordinal}: expected 0 to ${this.devices.length - 1}`);
+      throw new RangeError(`Cannot use device ${show(ordinal)}: expected 0 to ${this.devices.length - 1}`);
     }
     if (options.name !== undefined) device.label = options.name;
     return device;

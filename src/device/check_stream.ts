@@ -28,9 +28,9 @@ function isClosed({ name }: CudaStream, doing: string): TypeError {
   return new TypeError(`${doing}: expected an open one, got a closed CudaStream${quoted(name)}`);
 }
 
-// law device/checkDevice: order/refusals
+// law device/expectDevice: order/refusals
 /** Throws if a value is not a device, above all for a number: every Cuda has a device 0. */
-function checkDevice(device: CudaDevice, doing: string): void {
+export function expectDevice(device: CudaDevice, doing: string): void {
   if (!(device instanceof CudaDevice)) throw noDevice(device, doing);
 }
 
@@ -51,7 +51,7 @@ const placeNames: OptionNames<Place> = { stream: true, device: true };
  * Whether the options name only a place, as nearly all do: comparing with two names is faster than looking each name up.
  */
 function isPlace(options: unknown): boolean {
-  if (typeof options !== "object") return false;
+  if (typeof options !== "object" || options === null) return false;
   for (const name in options) if (name !== "stream" && name !== "device") return false;
   return true;
 }
@@ -61,5 +61,5 @@ export function checkPlace<P extends Place>(options: P, doing: string, known: Op
   if (!isPlace(options)) checkOptions<Place>(options, known);
   const { stream, device } = options;
   if (stream !== undefined && stream !== null) checkOpenStream(stream, doing);
-  if (device !== undefined) checkDevice(device, doing);
+  if (device !== undefined) expectDevice(device, doing);
 }

@@ -6,7 +6,7 @@
 import { describeDevice } from "./describe.ts";
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { NativeArena, runAll } from "../ffi/mod.ts";
-import { checkMade, checkOptions, giveName, nameOf, none, quoted, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, giveName, nameOf, none, quoted, showAs, showGiven } from "../layout/mod.ts";
 import type { DeviceMemoryResource } from "../memory/mod.ts";
 import { checkCuda, type CudaDriver, isSimulated, observerOf } from "../driver/mod.ts";
 import { createEvent, type EventOptions, importEvent } from "./create_event.ts";
@@ -125,6 +125,9 @@ export class CudaDevice {
 
   /** Whether this device can read and write another device's memory directly. */
   canAccessPeer(peer: CudaDevice): boolean {
+    if (!(peer instanceof CudaDevice)) {
+      throw new TypeError(`Cannot query access to ${showGiven(peer)}: expected a device`);
+    }
     if (peer.driver !== this.driver) throw new TypeError("Cannot query access to a device of another Cuda");
     this.#checkThere();
     return this.#properties.canAccessPeer(peer.#properties);
@@ -138,6 +141,9 @@ export class CudaDevice {
    * @throws {CudaError} CUDA_ERROR_INVALID_DEVICE for the device itself
    */
   peerAttribute(name: PeerAttribute, peer: CudaDevice): number {
+    if (!(peer instanceof CudaDevice)) {
+      throw new TypeError(`Cannot query the path to ${showGiven(peer)}: expected a device`);
+    }
     if (peer.driver !== this.driver) throw new TypeError("Cannot query the path to a device of another Cuda");
     this.#checkThere();
     return this.#properties.peerAttribute(name, peer.#properties);

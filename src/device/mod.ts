@@ -13,7 +13,7 @@
  * @module
  */
 export { checkSameCuda, checkSameDevice, isSameDevice } from "./check_device.ts";
-export { checkOpenStream, checkPlace, checkStream } from "./check_stream.ts";
+export { checkOpenStream, checkPlace, checkStream, expectDevice } from "./check_stream.ts";
 export type { EventOptions } from "./create_event.ts";
 export type { StreamOptions } from "./create_stream.ts";
 export { CudaDevice } from "./device.ts";

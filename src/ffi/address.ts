@@ -35,5 +35,5 @@ export function lowHalf(address: bigint): number {
 
 /** Whether a value is in range for an address or a handle; says nothing about what is mapped there. */
 export function isAddress(value: bigint): boolean {
-  return value >= 0n && value < addressEnd;
+  return typeof value === "bigint" && value >= 0n && value < addressEnd;
 }

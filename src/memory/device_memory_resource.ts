@@ -4,15 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import {
-  captureOf,
-  checkSameDevice,
-  checkStream,
-  type CudaDevice,
-  type CudaStream,
-  relax,
-  restore,
-} from "../device/mod.ts";
+import { captureOf, checkSameDevice, checkStream, CudaDevice, type CudaStream, relax, restore } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError, NEEDS_CONTEXT } from "../driver/mod.ts";
 import type { FileDescriptor } from "../unix/mod.ts";
 import { checkOptions, none, showAs } from "../layout/mod.ts";
@@ -68,7 +60,7 @@ export class DeviceMemoryResource extends MemoryResource {
    */
   constructor(device: CudaDevice, options?: MemoryPoolOptions | MemoryPool) {
     super();
-    if (device === undefined) throw noDevice(new.target.name);
+    if (!(device instanceof CudaDevice)) throw noDevice(new.target.name, device);
     if (options !== undefined && !(options instanceof MemoryPool)) checkPoolOptions(options);
     if (options instanceof MemoryPool) checkSameDevice(options, device, "Cannot allocate from a pool");
     this.device = device;

@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
-import { besideCaptures, checkSameCuda, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { besideCaptures, checkSameCuda, checkStream, CudaDevice, type CudaStream } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import { describeHostMemory, NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none, showAs } from "../layout/mod.ts";
@@ -91,7 +91,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   /** Called by the subclasses for the three kinds. */
   protected constructor(device: CudaDevice, calls: DriverCalls) {
     super();
-    if (device === undefined) throw noDevice(new.target.name);
+    if (!(device instanceof CudaDevice)) throw noDevice(new.target.name, device);
     this.device = device;
     this.#calls = calls;
   }

@@ -41,7 +41,7 @@ export const fromPointerOptionNames: OptionNames<FromPointerOptions> = {
  */
 export function checkRange(ptr: bigint, size: number): void {
   if (!Number.isSafeInteger(size) || size < 0) throw noBytes(size);
-  if (ptr < 0n || endsBeyondMemory(ptr, size) || (ptr === 0n && size > 0)) {
+  if (typeof ptr !== "bigint" || ptr < 0n || endsBeyondMemory(ptr, size) || (ptr === 0n && size > 0)) {
     throw noRange(ptr, size);
   }
 }
@@ -51,7 +51,9 @@ function noBytes(size: number): RangeError {
 }
 
 function noRange(ptr: bigint, size: number): RangeError {
-  return new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
+  return new RangeError(
+    `Cannot make a buffer of ${size} bytes at address ${show(ptr)}: expected a 64-bit address as a bigint`,
+  );
 }
 
 // law memory/addressWithin: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,

@@ -15,7 +15,7 @@ import {
 } from "../device/mod.ts";
 import { NativeArena, reportUncaught, runAll } from "../ffi/mod.ts";
 import { checkCuda, checkRelease } from "../driver/mod.ts";
-import type { OptionNames } from "../layout/mod.ts";
+import { type OptionNames, show } from "../layout/mod.ts";
 import { comeAfter, freeAfter, isOver, markEnd, reclaim, whenUnblocked } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import type { Allocation } from "./allocation.ts";
@@ -46,7 +46,7 @@ function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device:
   const isSize = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
   if (isSize(from.size) && isSize(from.offset)) return bytes;
   throw new RangeError(
-    `Cannot import ${from.size} bytes at ${from.offset}: expected safe integers of at least 0`,
+    `Cannot import ${show(from.size)} bytes at ${show(from.offset)}: expected safe integers of at least 0`,
   );
 }
 

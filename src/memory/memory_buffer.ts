@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import {
+  captureOf,
+  checkOpenStream,
+  checkStream,
+  type CudaDevice,
+  type CudaStream,
+  expectDevice,
+} from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
 import { exactAddress } from "../ffi/mod.ts";
 import { type MemoryKind, noteClosed, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
@@ -173,6 +180,7 @@ export class MemoryBuffer {
     checkOptions(options, fromPointerOptionNames);
     checkRange(ptr, size);
     const { owner, device = null, stream, name } = options;
+    if (device !== null) expectDevice(device, "Cannot make a buffer");
     const buffer = MemoryBuffer.fromOwner(ptr, size, device, owner);
     if (device !== null && stream !== null) {
       if (stream !== undefined) checkStream(stream, device, "Cannot make a buffer with a home stream");
@@ -312,7 +320,8 @@ export class MemoryBuffer {
     const before = this.stream;
     if (before === stream) return;
     const device = this.driven ?? before?.device;
-    if (device !== undefined) checkStream(stream, device, "Cannot give a buffer a home stream");
+    if (device === undefined) checkOpenStream(stream, "Cannot give a buffer a home stream");
+    else checkStream(stream, device, "Cannot give a buffer a home stream");
     moveHome(this.#state, before, stream);
   }
 

@@ -13,7 +13,7 @@ import {
 } from "../device/mod.ts";
 import { noteHostAccess } from "../driver/mod.ts";
 import { libc } from "../ffi/mod.ts";
-import type { OptionNames } from "../layout/mod.ts";
+import { type OptionNames, show } from "../layout/mod.ts";
 import { accessesBetween, takeAccess } from "./copy_access.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 import { copyRun } from "./staging.ts";
@@ -106,10 +106,10 @@ function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirec
  */
 export function checkFill(value: number, width: number, size: number): void {
   if (width !== 1 && width !== 2 && width !== 4) {
-    throw new RangeError(`Cannot fill with values of ${width} bytes: expected 1, 2 or 4`);
+    throw new RangeError(`Cannot fill with values of ${show(width)} bytes: expected 1, 2 or 4`);
   }
   if (!Number.isInteger(value) || value < 0 || value >= 256 ** width) {
-    throw new RangeError(`Cannot fill with ${value}: expected an integer from 0 to ${256 ** width - 1}`);
+    throw new RangeError(`Cannot fill with ${show(value)}: expected an integer from 0 to ${256 ** width - 1}`);
   }
   if (size % width !== 0) {
     throw new RangeError(`Cannot fill ${size} bytes with values of ${width}: expected a multiple`);

@@ -12,6 +12,7 @@ import {
   CUresult,
 } from "../../bindings/cuda_types.ts";
 import type { KernelObserver } from "../driver/mod.ts";
+import { show } from "../layout/mod.ts";
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
 import { DeviceMemory, takeSpans } from "./device_memory.ts";
@@ -118,6 +119,20 @@ export class SimulatorState {
     for (const [name, value] of Object.entries({ devices, memory })) {
       if (!Number.isSafeInteger(value) || value < 0) {
         throw new RangeError(`Cannot simulate ${name}: ${value}: expected an integer of at least 0`);
+      }
+    }
+    const { driverVersion, poolsSupported, freesWait, print, canAccessPeer } = this.options;
+    if (!Number.isSafeInteger(driverVersion) || driverVersion < 11000) {
+      throw new RangeError(`Cannot simulate driverVersion: ${show(driverVersion)}: expected a version such as 13000`);
+    }
+    for (const [name, value] of Object.entries({ poolsSupported, freesWait })) {
+      if (typeof value !== "boolean") {
+        throw new TypeError(`Cannot simulate ${name}: ${show(value)}: expected true or false`);
+      }
+    }
+    for (const [name, value] of Object.entries({ print, canAccessPeer })) {
+      if (typeof value !== "function") {
+        throw new TypeError(`Cannot simulate ${name}: ${show(value)}: expected a function`);
       }
     }
     if (!schedules.has(schedule)) {

@@ -10,7 +10,7 @@ export const deviceMutations: readonly Mutation[] = [
       "Closing a device's memory resource closes it for all users.",
     ],
   ]),
-  ...law("device/checkDevice", [
+  ...law("device/expectDevice", [
     ["!(device instanceof CudaDevice)", "device === null", "A number is accepted as a device."],
   ]),
   ...law("device/completion", [

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { CudaEvent } from "../../device/mod.ts";
+import { checkSameCuda, type CudaDevice, CudaEvent } from "../../device/mod.ts";
 import { FileDescriptor } from "../../unix/mod.ts";
 import {
   extract,
@@ -16,7 +16,7 @@ import {
   type ValueMessage,
 } from "./channel_message.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
-import type { MemoryBuffer } from "../memory_buffer.ts";
+import { MemoryBuffer } from "../memory_buffer.ts";
 import type { MemoryPool } from "../memory_pool.ts";
 import type { StreamMarks } from "./interprocess_events.ts";
 
@@ -38,6 +38,7 @@ type Placeless<T> = T extends unknown ? Omit<T, "path"> : never;
 
 /** Resources that the other end holds from this one. */
 export class ChannelExports {
+  readonly #devices: readonly CudaDevice[];
   readonly #marks: StreamMarks;
   /** Memory not returned yet, by number: each function unpins a buffer, after the other end's work. */
   readonly #shares = new Map<number, (mark: number | null) => void>();
@@ -46,8 +47,9 @@ export class ChannelExports {
   #nextShare = 0;
   #nextPool = 0;
 
-  /** @param marks the channel's marks */
-  constructor(marks: StreamMarks) {
+  /** @param devices the channel's devices @param marks the channel's marks */
+  constructor(devices: readonly CudaDevice[], marks: StreamMarks) {
+    this.#devices = devices;
     this.#marks = marks;
   }
 
@@ -85,6 +87,9 @@ export class ChannelExports {
 
   #describe(resource: SharedResource, outgoing: Outgoing): Placeless<Part> {
     if (resource instanceof FileDescriptor) return { kind: "file", file: outgoing.files.push(resource) - 1 };
+    const [ours] = this.#devices;
+    const device = resource instanceof MemoryBuffer ? resource.driven : resource.device;
+    if (ours !== undefined && device !== null) checkSameCuda({ device }, ours, "Cannot send a resource");
     if (resource instanceof CudaEvent) return { kind: "event", event: resource.exportHandle() };
     if (resource instanceof DeviceMemoryResource) return { kind: "pool", pool: this.#tell(resource.pool, outgoing) };
     const descriptor = resource.exportDescriptor();

@@ -6,7 +6,7 @@
  */
 import { CudaEvent, type IpcHandle } from "../../device/mod.ts";
 import { FileDescriptor } from "../../unix/mod.ts";
-import { isPlainObject } from "../../layout/mod.ts";
+import { isPlainObject, showGiven } from "../../layout/mod.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
 import { MemoryBuffer } from "../memory_buffer.ts";
 import type { BufferDescriptor } from "../buffer_descriptor.ts";
@@ -102,18 +102,29 @@ export interface Found {
  */
 export function extract(value: Shareable): { readonly value: unknown; readonly found: Found[] } {
   const found: Found[] = [];
+  /** What the current member is in: a value that contains itself has no end. */
+  const around = new Set<unknown>();
   const walk = (one: unknown, path: Path): unknown => {
     if (isResource(one)) {
       found.push({ path, resource: one });
       return null;
     }
     if (one === null || typeof one === "string" || typeof one === "boolean" || Number.isFinite(one)) return one;
-    if (Array.isArray(one)) return one.map((element, i) => walk(element, [...path, i]));
-    if (isPlainObject(one)) {
-      return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, walk(member, [...path, key])]));
-    }
     const where = path.length === 0 ? "" : ` at ${path.join(".")}`;
-    throw new TypeError(`Cannot send ${Object.prototype.toString.call(one)}${where}: expected JSON or a resource`);
+    if (around.has(one)) throw new TypeError(`Cannot send ${showGiven(one)}${where}: it contains itself`);
+    around.add(one);
+    try {
+      if (Array.isArray(one)) return one.map((element, i) => walk(element, [...path, i]));
+      if (isPlainObject(one)) {
+        return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, walk(member, [...path, key])]));
+      }
+    } finally {
+      around.delete(one);
+    }
+    throw new TypeError(
+      `Cannot send ${showGiven(one)}${where}: expected JSON, or a MemoryBuffer (of a view: view.buffer), a ` +
+        "DeviceMemoryResource, a CudaEvent or a FileDescriptor",
+    );
   };
   return { value: walk(value, []), found };
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CudaDevice, CudaStream } from "../../device/mod.ts";
+import { checkStream, type CudaDevice, type CudaStream } from "../../device/mod.ts";
 import {
   abortable,
   checkMessage,
@@ -63,6 +63,7 @@ const receiveValueOptionNames: OptionNames<ReceiveValueOptions> = { signal: true
  */
 export class MemoryChannel {
   readonly #socket: UnixSocket;
+  readonly #devices: readonly CudaDevice[];
   readonly #marks: StreamMarks;
   readonly #exports: ChannelExports;
   readonly #imports: ChannelImports;
@@ -78,13 +79,14 @@ export class MemoryChannel {
 
   /** A channel over a connected socket, which it takes over. Everything received is for devices of this `Cuda`. */
   constructor(socket: UnixSocket, options: { readonly devices: readonly CudaDevice[] }) {
-    if (options?.devices === undefined) {
+    if (!(socket instanceof UnixSocket) || !Array.isArray(options?.devices)) {
       throw new TypeError("Cannot make a MemoryChannel: expected a UnixSocket and { devices }, as cuda.devices");
     }
     const { devices } = options;
     this.#socket = socket;
+    this.#devices = devices;
     this.#marks = new StreamMarks(devices);
-    this.#exports = new ChannelExports(this.#marks);
+    this.#exports = new ChannelExports(devices, this.#marks);
     this.#imports = new ChannelImports(devices, this.#marks, (shares, stream) => this.#returnShares(shares, stream));
     this.#listen();
   }
@@ -138,10 +140,14 @@ export class MemoryChannel {
    */
   async receive(options: ReceiveValueOptions = {}): Promise<unknown> {
     checkOptions(options, receiveValueOptionNames);
+    const { stream } = options;
+    const [device] = this.#devices;
+    // Before a value is taken, which would be lost.
+    if (stream !== undefined && device !== undefined) checkStream(stream, device, "Cannot receive with a stream");
     for (;;) {
       this.#refuseClosed();
       const next = this.#arrived.shift();
-      if (next !== undefined) return this.#imports.open(next, options.stream);
+      if (next !== undefined) return this.#imports.open(next, stream);
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#ended || this.#closedThere) return undefined;
       await abortable(this.#news.promise, options.signal);

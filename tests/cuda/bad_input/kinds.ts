@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { StridedMemoryView } from "../../../mod.ts";
+import {
+  Cuda,
+  DeviceMemoryResource,
+  HostMemoryResource,
+  MemoryBuffer,
+  PinnedMemoryResource,
+  StridedMemoryView,
+} from "../../../mod.ts";
 import { args, type Row, type Scene } from "./scene.ts";
 
 /** An argument from an untyped program. */
@@ -38,6 +45,73 @@ export const kindsRows: readonly Row[] = [
     TypeError,
     /expected an array of arguments.*, got an instance of MemoryBuffer/,
   ],
+  ...[5, "0", null, {}].flatMap((one): Row[] => [
+    [`a peer that is ${one}`, ({ own }) => own.device.canAccessPeer(any(one)), TypeError, /expected a device/],
+    [
+      `the path to ${one}`,
+      ({ own }) => own.device.peerAttribute("PERFORMANCE_RANK", any(one)),
+      TypeError,
+      /expected a device/,
+    ],
+    [`pinned memory of ${one}`, () => new PinnedMemoryResource(any(one)), TypeError, /expected a CudaDevice/],
+    [`a pool of ${one}`, () => new DeviceMemoryResource(any(one)), TypeError, /expected a CudaDevice/],
+    [
+      `memory of ${one}`,
+      () => MemoryBuffer.fromPointer(4096n, 8, { device: any(one === null ? 7 : one), owner: {} }),
+      TypeError,
+      /Cannot make a buffer: expected a CudaDevice/,
+    ],
+    [
+      `memory at ${one}`,
+      () => MemoryBuffer.fromPointer(any(one), 8, { owner: {} }),
+      RangeError,
+      /expected a 64-bit address as a bigint/,
+    ],
+    [`what is at ${one}`, ({ own }) => own.cuda.pointerAttributes(any(one)), RangeError, /expected 64 bits/],
+    [`a driver that is ${one}`, () => Cuda.over(any(one)), TypeError, /as a driver: expected the functions of libcuda/],
+    [
+      `${one} as the home of host memory`,
+      () => {
+        using buffer = new HostMemoryResource().allocate(8);
+        buffer.setHomeStream(any(one ?? 7)); // it has none, which null would be
+      },
+      TypeError,
+      /expected a CudaStream/,
+    ],
+  ]),
+  ...["0", "length", "at", 0.5, null].map((one): Row => [
+    `the device ${one}`,
+    ({ own }) => own.cuda.device(any(one)),
+    RangeError,
+    /Cannot use device .*: expected 0 to/,
+  ]),
+  ...Object.entries({
+    driverVersion: [NaN, -5, "13"],
+    print: [5],
+    canAccessPeer: [true],
+    freesWait: ["no"],
+    poolsSupported: [1],
+  }).flatMap(([name, values]) =>
+    values.map((value): Row => [
+      `a simulator with ${name} ${value}`,
+      () => Cuda.simulate({ [name]: any(value) }),
+      name === "driverVersion" ? RangeError : TypeError,
+      /Cannot simulate \w+: .*: expected/,
+    ])
+  ),
+  ...Object.entries({ kernels: "all", onReport: 5, leaks: "no" }).map(([name, value]): Row => [
+    `a checker with ${name} ${value}`,
+    () => Cuda.simulate({ check: { [name]: any(value) } }),
+    TypeError,
+    new RegExp(`Expected ${name} to be`),
+  ]),
+  [
+    "options that are null",
+    ({ own }) => own.device.createStream(any(null)),
+    TypeError,
+    /an object of options.*got null/,
+  ],
+  ["a place that is null", () => StridedMemoryView.fromDlpack({}, any(null)), TypeError, /object of options.*got null/],
   ["launch no grid", ({ own }) => own.kernel.launch(own.stream, any(null), 1, args), RangeError, /a grid of null/],
   ...[5, null, undefined, {}].flatMap((one): Row[] => [
     [

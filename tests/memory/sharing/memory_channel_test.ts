@@ -3,7 +3,7 @@
  * other process is another simulated driver; the connection is a real socket.
  */
 import { needs } from "../../support/needs.ts";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -24,6 +24,7 @@ import {
   HostMemoryResource,
   MemoryBuffer,
   PinnedMemoryResource,
+  StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../../mod.ts";
 import { extract, restore } from "../../../src/memory/sharing/channel_message.ts";
@@ -347,6 +348,33 @@ test("a value that cannot be imported is returned, and the channel still works",
   await assertNothingLeft(all);
 });
 
+test("a wrong stream, device, socket or value is refused, and nothing is lost", async () => {
+  const all = ends();
+  using elsewhere = Cuda.simulate();
+  using stream = elsewhere.device(0).createStream();
+  await all.owner.send("kept");
+  for (const wrong of [stream, 5]) { // the value had been taken by then
+    await assertRejects(() => all.user.receive({ stream: wrong as typeof stream }), TypeError, "with a stream");
+  }
+  assertEquals(await all.user.receive(), "kept");
+  using memory = new DeviceMemoryResource(elsewhere.device(0), { shareable: true });
+  using buffer = memory.allocate(8);
+  for (const foreign of [memory, buffer]) {
+    await assertRejects(() => all.owner.send({ foreign }), TypeError, "Cannot send a resource of another Cuda");
+  }
+  const view = StridedMemoryView.fromTypedArray(new Float32Array(2));
+  await assertRejects(() => all.owner.send({ view } as unknown as Shareable), TypeError, "of a view: view.buffer");
+  const cycle: { inner?: unknown } = {};
+  cycle.inner = [cycle];
+  await assertRejects(() => all.owner.send(cycle as Shareable), TypeError, "at inner.0: it contains itself");
+  const twice = { one: 1 };
+  await all.owner.send([twice, twice]);
+  assertEquals(await all.user.receive(), [twice, twice]);
+  assertThrows(() => new MemoryChannel("name" as unknown as UnixSocket, all.here), TypeError, "expected a UnixSocket");
+  for (const one of [all.user, all.owner]) one.close();
+  await assertNothingLeft(all);
+});
+
 test("an import within the exporting process is refused by the driver", async () => {
   using cuda = Cuda.simulate();
   const [one, other] = UnixSocket.pair();
@@ -364,11 +392,11 @@ test("an invalid value is refused before anything is sent, and nothing stays sha
   using buffer = pool.allocate(8);
   using host = new HostMemoryResource().allocate(8);
   const wrong: [unknown, ErrorConstructor | TypeErrorConstructor | RangeErrorConstructor, string][] = [
-    [{ a: [buffer, 1n] }, TypeError, "Cannot send [object BigInt] at a.1"],
-    [[buffer, Number.NaN], TypeError, "[object Number] at 1"],
-    [[buffer, new Map()], TypeError, "[object Map] at 1"],
-    [undefined, TypeError, "[object Undefined]: expected JSON"],
-    [[buffer, new Uint8Array(3)], TypeError, "[object Uint8Array] at 1"],
+    [{ a: [buffer, 1n] }, TypeError, "Cannot send 1n at a.1"],
+    [[buffer, Number.NaN], TypeError, "NaN at 1"],
+    [[buffer, new Map()], TypeError, "an instance of Map at 1"],
+    [undefined, TypeError, "undefined: expected JSON"],
+    [[buffer, new Uint8Array(3)], TypeError, "an instance of Uint8Array at 1"],
     [[buffer, host], TypeError, "Cannot export host memory"],
     [[buffer, all.here.device(0).createEvent()], TypeError, "interprocess: true"],
     [[buffer, "x".repeat(70_000)], RangeError, "expected 1 to 65536"],
