@@ -124,6 +124,8 @@ export const libc = {
     setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
     // int getsockname(int sockfd, struct sockaddr *addr, socklen_t *addrlen);
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+    // int getpeername(int sockfd, struct sockaddr *addr, socklen_t *addrlen);
+    getpeername: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     // ssize_t send(int sockfd, const void *buf, size_t len, int flags);
     send: { args: ["i32", "ptr", "size", "i32"], returns: "i64" },
     // ssize_t recv(int sockfd, void *buf, size_t len, int flags);

@@ -27,6 +27,8 @@ export class ListeningSocket {
   readonly #sets: readonly number[];
   /** The part of its address that its connections have in common: the port. */
   readonly #port: number;
+  /** When it was stopped, its connections and their other sides: later ones on the port are another socket's. */
+  #last: ReadonlyMap<number, string> | null = null;
 
   private constructor(fd: number, port: number) {
     this.#fd = fd;
@@ -63,28 +65,39 @@ export class ListeningSocket {
     using arena = new NativeArena();
     const { address } = arena.bytes(16); // an epoll_event without events
     for (const set of this.#sets) epoll_ctl(set, EPOLL_CTL.ADD, this.#fd, address);
+    this.#last = this.#connections();
   }
 
   // law unix/ListeningSocket.endConnections: unix/listening_socket, ucx/listener
   /** Ends the connections that its owner has accepted, which learns of that. @returns how many there are */
   endConnections(): number {
     let count = 0;
-    for (const fd of new Set(this.#sets.flatMap(membersOf))) {
-      const address = addressOf(fd);
-      if (address === null || portOf(address) !== this.#port || isListening(fd)) continue;
+    for (const [fd, peer] of this.#connections()) {
+      if (this.#last !== null && this.#last.get(fd) !== peer) continue;
       libc().sockets.shutdown(fd, SHUT.RDWR);
       count++;
     }
     return count;
   }
+
+  /** The connections on its port, by number, with the address of their other side. */
+  #connections(): Map<number, string> {
+    const found = new Map<number, string>();
+    for (const fd of new Set(this.#sets.flatMap(membersOf))) {
+      const address = addressOf(fd);
+      if (address === null || portOf(address) !== this.#port || isListening(fd)) continue;
+      found.set(fd, String(addressOf(fd, "getpeername")));
+    }
+    return found;
+  }
 }
 
-/** The local address of a socket of the internet; null if it is none. */
-function addressOf(fd: number): Uint8Array | null {
+/** The local or the other address of a socket of the internet; null if it is none, or not connected. */
+function addressOf(fd: number, which: "getsockname" | "getpeername" = "getsockname"): Uint8Array | null {
   using arena = new NativeArena();
   const [length, storage] = [arena.out("u32"), arena.bytes(storageBytes)];
   length.value = storageBytes;
-  if (libc().sockets.getsockname(fd, storage.address, length.$address) !== 0) return null;
+  if (libc().sockets[which](fd, storage.address, length.$address) !== 0) return null;
   return length.value < 16 ? null : storage.bytes.slice(); // of a local socket it is shorter, or a path
 }
 

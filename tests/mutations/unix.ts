@@ -17,6 +17,7 @@ export const unixMutations: readonly Mutation[] = [
   ...law("unix/ListeningSocket.endConnections", [
     [" || isListening(fd)", "", "The socket that listens is shut down."],
     [" || portOf(address) !== this.#port", "", "Connections of others end."],
+    ["this.#last.get(fd) !== peer", "false", "Connections of the next socket on the port end."],
     ["    libc().sockets.shutdown(fd, SHUT.RDWR);\n", "", "Its owner does not learn of the end."],
   ]),
   ...law("unix/stopTimers", [

@@ -1,11 +1,11 @@
 /** Another library's listening socket: it stops listening, its connections end, and its descriptors stay valid. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { EPOLL_CTL, errno, SOCK } from "../../bindings/libc.ts";
+import { EPOLL_CTL, errno, SO, SOCK, SOL } from "../../bindings/libc.ts";
 import { attempt, libc, NativeArena } from "../../src/ffi/mod.ts";
 import { DescriptorSet, ListeningSocket, nextDescriptor } from "../../src/unix/mod.ts";
 
-const { accept4, bind, connect, getsockname, listen, recv, socket } = libc().sockets;
+const { accept4, bind, connect, getsockname, listen, recv, setsockopt, socket } = libc().sockets;
 const { close, epoll_ctl } = libc().files;
 const inet = 2; // AF_INET
 const newSocket = () => socket(inet, SOCK.STREAM | SOCK.CLOEXEC, 0);
@@ -20,7 +20,9 @@ function loopback(arena: NativeArena, port: number): bigint {
 /** A socket that listens at a port, 0 for any. */
 function listening(port: number): { fd: number; port: number } {
   using arena = new NativeArena();
-  const fd = newSocket();
+  const [fd, one] = [newSocket(), arena.out("i32")];
+  one.value = 1;
+  assertEquals(setsockopt(fd, SOL.SOCKET, SO.REUSEADDR, one.$address, 4), 0); // also beside connections
   assertEquals(attempt(() => bind(fd, loopback(arena, port), 16)), 0);
   assertEquals(listen(fd, 8), 0);
   const [found, length] = [arena.bytes(16), arena.out("u32")];
@@ -57,6 +59,30 @@ test("only the listening socket at an address is found, from a number on", () =>
   assert(ListeningSocket.find(from, () => false) === null);
   for (const fd of [one.fd, other.fd, client, server]) close(fd);
   assert(ListeningSocket.find(from, isAt(one.port)) === null);
+});
+
+test("connections of another socket that has the port since do not end with it", () => {
+  const set = new DescriptorSet();
+  const from = nextDescriptor();
+  const first = listening(0);
+  set.add(first.fd);
+  const accept = (fd: number) => {
+    const client = connected(first.port);
+    const server = accept4(fd, 0n, 0n, SOCK.CLOEXEC);
+    set.add(server);
+    return { client, server };
+  };
+  const [old, gone] = [accept(first.fd), accept(first.fd)];
+  const found = ListeningSocket.find(from, isAt(first.port));
+  found?.stop();
+  for (const fd of [gone.client, gone.server]) close(fd); // first, for its client waits for the time
+  const { fd: next } = listening(first.port);
+  const later = [accept(next), accept(next)]; // with the number of the one that is gone
+  assertEquals(found?.endConnections(), 1);
+  assertEquals([old, ...later].map(({ client }) => available(client)), [0, -1, -1]);
+  for (const { client, server } of [old, ...later]) [client, server].forEach((fd) => close(fd));
+  for (const fd of [first.fd, next]) close(fd);
+  set.close();
 });
 
 test("its port is free once it is stopped, and its number stays taken, in the sets that it was in", () => {
