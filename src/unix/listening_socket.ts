@@ -13,6 +13,9 @@ const most = 4096;
 /** The size of a `struct sockaddr_storage`. */
 const storageBytes = 128;
 
+/** Address families of the internet: AF_INET and AF_INET6, in the first byte of an address. */
+const internet: ReadonlySet<number> = new Set([2, 10]);
+
 /** The lowest number that is free: the system gives it to the next descriptor, whoever creates it. */
 export function nextDescriptor(): number {
   const fd = libc().files.eventfd(0, 0);
@@ -98,7 +101,7 @@ function addressOf(fd: number, which: "getsockname" | "getpeername" = "getsockna
   const [length, storage] = [arena.out("u32"), arena.bytes(storageBytes)];
   length.value = storageBytes;
   if (libc().sockets[which](fd, storage.address, length.$address) !== 0) return null;
-  return length.value < 16 ? null : storage.bytes.slice(); // of a local socket it is shorter, or a path
+  return internet.has(storage.bytes[0] ?? 0) ? storage.bytes.slice(0, length.value) : null;
 }
 
 function isListening(fd: number): boolean {
