@@ -18,8 +18,8 @@ export class Simulator extends SimulatorState {
   /** How often each task was queried. After a number of queries, chosen by the seed, it is forced to run. */
   readonly #queryCounts = new WeakMap<Task, number>();
   /**
-   * How often tasks of each stream were found pending since the last one was forced, with the same limit: a program that
-   * polls may record a new event, which is a new task, for each query.
+   * How often tasks of each stream were found pending since one of it ran, with the same limit: a program that polls may
+   * record a new event, which is a new task, for each query.
    */
   readonly #pendingCounts = new Map<number, number>();
   readonly #maxNotReady: number;
@@ -97,6 +97,7 @@ export class Simulator extends SimulatorState {
     return this.scheduler.enqueue(streamId, after, () => {
       this.clock += 0.001; // everything takes at least a microsecond
       this.runningObserver = observer;
+      this.#pendingCounts.delete(streamId);
       if (context.fault === 0) run();
     });
   }
@@ -122,7 +123,7 @@ export class Simulator extends SimulatorState {
       const pending = (this.#pendingCounts.get(task.streamId) ?? 0) + 1;
       const isForced = Math.max(asked, pending) > this.#maxNotReady;
       this.#queryCounts.set(task, asked);
-      this.#pendingCounts.set(task.streamId, isForced ? 0 : pending);
+      this.#pendingCounts.set(task.streamId, pending);
       if (isForced) this.scheduler.force(task);
     }
     this.refuseFault(context);

@@ -830,11 +830,12 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/listenNatively", [
-    ["queueMicrotask(accept)", "void 0", "No connection is accepted."],
+    ["queueMicrotask(() => this.#accept())", "void 0", "No connection is accepted."],
     ["isBusy ? busy : undefined", "undefined", "The error for a busy port does not say how to reuse it."],
     ["code === 0 ? cause", "code >= 0 ? cause", "Each listener has its own error for a port in use."],
-    ["if (!isClosed) context.refused();", "", "Rejected connections are not counted."],
-    ["socket?.stop();", "", "A closed listener keeps its port."],
+    ["context?.refused();", "", "Rejected connections are not counted."],
+    ["this.socket?.stop();", "", "A closed listener keeps its port."],
+    ["    this.#context = null;\n", "", "A worker that was dropped is kept by a listener that was closed."],
   ]),
   ...law("ucx/Receiver.probe", [
     ["    this.#progress.poll();\n", "", "A message that has arrived is not noticed."],

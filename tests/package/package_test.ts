@@ -418,7 +418,7 @@ testOnce(
       const attempt = (act) => { try { act(); } catch { console.log("loaded"); } };
       console.log(StridedMemoryView.zeros([3]).shape.length, Cuda === same);
       attempt(() => Cuda.simulate());
-      attempt(() => Cuda.over({}, { check: true }));`,
+      attempt(() => Cuda.over({ opening: {} }, { check: true }));`,
     );
     assertEquals(run([program, "run", "-A", "uses.js"], project), "1 true\nsimulator\nloaded\nchecker\nloaded\n");
   },

@@ -19,7 +19,7 @@ import type { UcpFunctions } from "../library.ts";
 import { cannotListen, whyNotBound } from "./no_listener.ts";
 import { type HostAndPort, readSocketAddress, writeSocketAddress } from "./socket_address.ts";
 import { writeFields } from "../struct_fields.ts";
-import type { WorkerResources } from "../worker_resources.ts";
+import type { NativeListener, WorkerResources } from "../worker_resources.ts";
 
 /** What a native acceptor needs. */
 export interface NativeAcceptorContext extends AcceptorContext {
@@ -36,21 +36,71 @@ const busy =
   "A server that has just ended leaves its port busy for a minute, unless UCX_TCP_CM_REUSEADDR=y is in the " +
   "environment";
 
-// law ucx/listenNatively: ucx/listener, ucx/listener_again
+// law ucx/listenNatively: ucx/listener, ucx/listener_again, ucx/dropped
 /** Starts listening. @param at with a numeric host @throws as {@linkcode UcxWorker.listen} */
 export function listenNatively(at: HostAndPort, context: NativeAcceptorContext): Acceptor {
-  const { ucp, worker, resources } = context;
+  const { ucp, resources } = context;
+  const from = nextDescriptor();
+  const listener = new Listener(at, context);
   using arena = new NativeArena();
-  const sockaddr = writeSocketAddress(arena, at);
+  const attributes = arena.struct(ucp_listener_attr_t);
+  attributes.field_mask = UCP_LISTENER_ATTR_FIELD.sockaddr;
+  checkStatus("ucp_listener_query", ucp.listener.ucp_listener_query(listener.handle, attributes.$address));
+  const bound = readSocketAddress(attributes.sockaddr);
+  listener.socket = ListeningSocket.find(from, (address) => {
+    const { host, port } = readSocketAddress(address);
+    return port === bound.port && host === bound.host;
+  });
+  resources.listeners.add(listener);
+  return { ...bound, close: () => listener.close() };
+}
+
+/**
+ * UCX's listener, which the worker's resources destroy. Once closed it references nothing that would keep a worker from
+ * being collected.
+ */
+class Listener implements NativeListener {
+  readonly handle: bigint;
+  socket: ListeningSocket | null = null;
+  readonly #ucp: UcpFunctions;
   /** Connection requests that UCX has reported, to be turned into endpoints. */
-  const requests: bigint[] = [];
-  let [handle, isClosed] = [0n, false];
-  const reject = (request: bigint) => ucp.listener.ucp_listener_reject(handle, request);
-  const accept = () => {
-    for (const request of requests.splice(0)) {
-      if (isClosed || !context.hasRoom()) {
-        if (!isClosed) context.refused();
-        reject(request);
+  readonly #requests: bigint[] = [];
+  /** Null once it is closed. */
+  #context: NativeAcceptorContext | null;
+
+  constructor(at: HostAndPort, context: NativeAcceptorContext) {
+    const { ucp, worker, resources } = context;
+    this.#ucp = ucp;
+    this.#context = context;
+    using arena = new NativeArena();
+    const sockaddr = writeSocketAddress(arena, at);
+    // UCX calls this inside ucp_worker_progress, on this thread. Endpoints are created after it returns.
+    const onRequest = ffiPort().callback({ args: ["ptr", "ptr"], returns: "void" }, (request) => {
+      if (this.#requests.push(request) === 1) queueMicrotask(() => this.#accept());
+    });
+    try {
+      const parameters = arena.struct(ucp_listener_params_t);
+      writeFields(parameters, UCP_LISTENER_PARAMS_FIELD, {
+        sockaddr,
+        conn_handler: { cb: onRequest.address, arg: 0n },
+      });
+      const made = arena.out("ptr");
+      const status = ucp.listener.ucp_listener_create(worker, parameters.$address, made.$address);
+      if (status !== ucs_status_t.UCS_OK) throw refusal(at, status);
+      this.handle = made.value;
+    } catch (error) {
+      onRequest.close();
+      throw error;
+    }
+    resources.keep(onRequest);
+  }
+
+  #accept(): void {
+    const context = this.#context;
+    for (const request of this.#requests.splice(0)) {
+      if (context === null || !context.hasRoom()) {
+        context?.refused();
+        this.#reject(request);
         continue;
       }
       try {
@@ -59,47 +109,27 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
         context.refused(); // by UCX: the peer is gone, or its UCX is a version whose addresses cannot be read here
       }
     }
-  };
-  // UCX calls this inside ucp_worker_progress, on this thread. Endpoints are created after it returns.
-  const onRequest = ffiPort().callback({ args: ["ptr", "ptr"], returns: "void" }, (request) => {
-    if (requests.push(request) === 1) queueMicrotask(accept);
-  });
-  const from = nextDescriptor();
-  try {
-    const parameters = arena.struct(ucp_listener_params_t);
-    writeFields(parameters, UCP_LISTENER_PARAMS_FIELD, { sockaddr, conn_handler: { cb: onRequest.address, arg: 0n } });
-    const made = arena.out("ptr");
-    const status = ucp.listener.ucp_listener_create(worker, parameters.$address, made.$address);
-    if (status !== ucs_status_t.UCS_OK) throw refusal(at, status);
-    handle = made.value;
-  } catch (error) {
-    onRequest.close();
-    throw error;
   }
-  const attributes = arena.struct(ucp_listener_attr_t);
-  attributes.field_mask = UCP_LISTENER_ATTR_FIELD.sockaddr;
-  checkStatus("ucp_listener_query", ucp.listener.ucp_listener_query(handle, attributes.$address));
-  const bound = readSocketAddress(attributes.sockaddr);
-  const socket = ListeningSocket.find(from, (address) => {
-    const { host, port } = readSocketAddress(address);
-    return port === bound.port && host === bound.host;
-  });
-  resources.keep(onRequest);
-  resources.listeners.add({
-    endConnections: () => socket?.endConnections() ?? 0,
-    destroy: () => {
-      for (const request of requests.splice(0)) reject(request);
-      ucp.listener.ucp_listener_destroy(handle);
-    },
-  });
-  return {
-    ...bound,
-    close: () => { // the worker destroys the listener
-      isClosed = true;
-      for (const request of requests.splice(0)) reject(request);
-      socket?.stop();
-    },
-  };
+
+  #reject(request: bigint): void {
+    this.#ucp.listener.ucp_listener_reject(this.handle, request);
+  }
+
+  /** Frees the port, and refuses connections. Those that peers have begun are rejected when UCX reports them. */
+  close(): void {
+    this.#context = null;
+    for (const request of this.#requests.splice(0)) this.#reject(request);
+    this.socket?.stop();
+  }
+
+  endConnections(): number {
+    return this.socket?.endConnections() ?? 0;
+  }
+
+  destroy(): void {
+    for (const request of this.#requests.splice(0)) this.#reject(request);
+    this.#ucp.listener.ucp_listener_destroy(this.handle);
+  }
 }
 
 /** Why `ucp_listener_create` failed, as the system reports it: UCX reports only that there was an error. */
