@@ -228,7 +228,7 @@ test("a range that does not fit, an invalid key or number is refused before any 
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   await using owner = ucx.createWorker();
   await using user = ucx.createWorker();
-  const endpoint = await user.connect(owner.address);
+  const endpoint = await user.connect(owner.address, { errors: "none" }); // for atomic operations in software
   using region = owner.register(new Uint8Array(100));
   const remote = endpoint.remote(region.key);
   const bytes = new Uint8Array(10);
