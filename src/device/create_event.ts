@@ -40,13 +40,16 @@ export function createEvent(device: CudaDevice, options: EventOptions): CudaEven
   });
 }
 
+const onlyElsewhere = "A handle is opened by another process than the one that made it, while the event is open there";
+
 /** See {@linkcode CudaDevice.importEvent}. */
 export function importEvent(device: CudaDevice, handle: IpcHandle): CudaEvent {
   const bytes = readHandle(handle, ["event"], device);
   const { driver } = device;
   return device.withContext(() => {
     const out = device.outParameter;
-    checkCuda(driver, "cuIpcOpenEventHandle", driver.ipc.cuIpcOpenEventHandle(out.$address, bytes));
+    const code = driver.ipc.cuIpcOpenEventHandle(out.$address, bytes);
+    checkCuda(driver, "cuIpcOpenEventHandle", code, onlyElsewhere);
     const event = new CudaEvent(device, out.value, true, true);
     event[registerFinalizer]();
     return event;

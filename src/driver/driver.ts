@@ -92,10 +92,11 @@ export function resultName(code: number): string {
  *
  * @param call the function's name
  * @param code what it returned
+ * @param why as for {@linkcode cudaError}
  * @throws {CudaError}
  */
-export function checkCuda(driver: CudaDriver, call: string, code: number): void {
-  if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, call, code);
+export function checkCuda(driver: CudaDriver, call: string, code: number, why = ""): void {
+  if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, call, code, why);
 }
 
 /**

@@ -35,6 +35,8 @@ export interface ImportBufferOptions {
   readonly onRelease?: (stream: CudaStream) => void;
 }
 
+const onlyElsewhere = "Memory is imported by another process than the one that made it, while it is allocated there";
+
 /** The names of {@linkcode ImportBufferOptions}. */
 export const importBufferOptionNames: OptionNames<ImportBufferOptions> = { stream: true, onRelease: true };
 
@@ -151,7 +153,8 @@ export function importMemory(
     const { LAZY_ENABLE_PEER_ACCESS } = CU_IPC_MEM;
     // The driver counts how often the handle is open, and unmaps the memory at the last close.
     const open = () => driver.ipc.cuIpcOpenMemHandle_v2(out.$address, bytes, LAZY_ENABLE_PEER_ACCESS);
-    checkCuda(driver, "cuIpcOpenMemHandle_v2", besideCaptures(driver, () => device.withContext(open)));
+    const code = besideCaptures(driver, () => device.withContext(open));
+    checkCuda(driver, "cuIpcOpenMemHandle_v2", code, onlyElsewhere);
     const base = out.value;
     const free = (_: bigint, home: CudaStream | null) => {
       freeAfter(home, () => {

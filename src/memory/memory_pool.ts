@@ -24,7 +24,16 @@ import {
   ReferenceCount,
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, type CudaDriver, observerOf } from "../driver/mod.ts";
-import { checkMade, checkOptions, noSize, type OptionNames, show, showAs, showBytes } from "../layout/mod.ts";
+import {
+  checkMade,
+  checkOptions,
+  noSize,
+  type OptionNames,
+  show,
+  showAs,
+  showBytes,
+  showGiven,
+} from "../layout/mod.ts";
 import { freeAfterAll } from "../order/mod.ts";
 import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
@@ -262,8 +271,14 @@ export class MemoryPool {
    *
    * @param descriptor the result of `exportPool` there; the caller keeps ownership and may close it afterwards
    * @throws {CudaError} if it is not a descriptor of a pool
+   * @throws {TypeError} if it is no FileDescriptor
    */
   static import(device: CudaDevice, descriptor: FileDescriptor): MemoryPool {
+    if (!(descriptor instanceof FileDescriptor)) {
+      throw new TypeError(
+        `Cannot import a pool from ${showGiven(descriptor)}: expected a FileDescriptor of another process`,
+      );
+    }
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const { driver } = device;
@@ -274,7 +289,12 @@ export class MemoryPool {
     return device.retainFor((retained) => {
       const open = () => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n);
       const code = besideCaptures(driver, () => device.withContext(open));
-      checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
+      checkCuda(
+        driver,
+        "cuMemPoolImportFromShareableHandle",
+        code,
+        "Is it what exportPool() of another process returned?",
+      );
       return new MemoryPool(device, out.value, "imported", retained);
     });
   }

@@ -348,6 +348,21 @@ test("a value that cannot be imported is returned, and the channel still works",
   await assertNothingLeft(all);
 });
 
+test("what the driver refuses of another process is an error that says what it is for", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using event = device.createEvent({ interprocess: true });
+  assertThrows(
+    () => device.importEvent(event.exportHandle()),
+    CudaError,
+    "by another process than the one that made it",
+  );
+  const pools = (file: FileDescriptor) => DeviceMemoryResource.importPool(device, file);
+  using file = fileWith(new Uint8Array(1));
+  assertThrows(() => pools(file), CudaError, "Is it what exportPool() of another process returned?");
+  assertThrows(() => pools({} as FileDescriptor), TypeError, "expected a FileDescriptor");
+});
+
 test("a wrong stream, device, socket or value is refused, and nothing is lost", async () => {
   const all = ends();
   using elsewhere = Cuda.simulate();
