@@ -125,10 +125,7 @@ export class CudaDevice {
 
   /** Whether this device can read and write another device's memory directly. */
   canAccessPeer(peer: CudaDevice): boolean {
-    if (!(peer instanceof CudaDevice)) {
-      throw new TypeError(`Cannot query access to ${showGiven(peer)}: expected a device`);
-    }
-    if (peer.driver !== this.driver) throw new TypeError("Cannot query access to a device of another Cuda");
+    this.#checkPeer(peer, "query access to");
     this.#checkThere();
     return this.#properties.canAccessPeer(peer.#properties);
   }
@@ -141,12 +138,14 @@ export class CudaDevice {
    * @throws {CudaError} CUDA_ERROR_INVALID_DEVICE for the device itself
    */
   peerAttribute(name: PeerAttribute, peer: CudaDevice): number {
-    if (!(peer instanceof CudaDevice)) {
-      throw new TypeError(`Cannot query the path to ${showGiven(peer)}: expected a device`);
-    }
-    if (peer.driver !== this.driver) throw new TypeError("Cannot query the path to a device of another Cuda");
+    this.#checkPeer(peer, "query the path to");
     this.#checkThere();
     return this.#properties.peerAttribute(name, peer.#properties);
+  }
+
+  #checkPeer(peer: CudaDevice, doing: string): void {
+    if (!(peer instanceof CudaDevice)) throw new TypeError(`Cannot ${doing} ${showGiven(peer)}: expected a device`);
+    if (peer.driver !== this.driver) throw new TypeError(`Cannot ${doing} a device of another Cuda`);
   }
 
   // law device/CudaDevice.isActive: device/device, memory/memory_programs

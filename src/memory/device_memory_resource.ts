@@ -4,7 +4,16 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { captureOf, checkSameDevice, checkStream, CudaDevice, type CudaStream, relax, restore } from "../device/mod.ts";
+import {
+  captureOf,
+  checkSameDevice,
+  checkStream,
+  type CudaDevice,
+  type CudaStream,
+  expectDevice,
+  relax,
+  restore,
+} from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError, NEEDS_CONTEXT } from "../driver/mod.ts";
 import type { FileDescriptor } from "../unix/mod.ts";
 import { checkOptions, none, showAs } from "../layout/mod.ts";
@@ -12,14 +21,7 @@ import { reclaim, whenUnblocked } from "../order/mod.ts";
 import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, describePool, maxSizeOf, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
-import {
-  allocateOptionNames,
-  type AllocateOptions,
-  checkSize,
-  MemoryResource,
-  named,
-  noDevice,
-} from "./memory_resource.ts";
+import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importPoolMemory } from "./import_buffer.ts";
 
@@ -60,7 +62,7 @@ export class DeviceMemoryResource extends MemoryResource {
    */
   constructor(device: CudaDevice, options?: MemoryPoolOptions | MemoryPool) {
     super();
-    if (!(device instanceof CudaDevice)) throw noDevice(new.target.name, device);
+    expectDevice(device, `Cannot make a ${new.target.name}`);
     if (options !== undefined && !(options instanceof MemoryPool)) checkPoolOptions(options);
     if (options instanceof MemoryPool) checkSameDevice(options, device, "Cannot allocate from a pool");
     this.device = device;

@@ -4,21 +4,21 @@
  * @module
  */
 import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
-import { besideCaptures, checkSameCuda, checkStream, CudaDevice, type CudaStream } from "../device/mod.ts";
+import {
+  besideCaptures,
+  checkSameCuda,
+  checkStream,
+  type CudaDevice,
+  type CudaStream,
+  expectDevice,
+} from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import { describeHostMemory, NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import {
-  allocateOptionNames,
-  type AllocateOptions,
-  checkSize,
-  MemoryResource,
-  named,
-  noDevice,
-} from "./memory_resource.ts";
+import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importMemory } from "./import_buffer.ts";
 
 /** The driver calls for a kind of memory. Functions without closures, so that they keep no buffer alive. */
@@ -91,7 +91,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   /** Called by the subclasses for the three kinds. */
   protected constructor(device: CudaDevice, calls: DriverCalls) {
     super();
-    if (!(device instanceof CudaDevice)) throw noDevice(new.target.name, device);
+    expectDevice(device, `Cannot make a ${new.target.name}`);
     this.device = device;
     this.#calls = calls;
   }

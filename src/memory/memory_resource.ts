@@ -4,7 +4,7 @@
  * @module
  */
 import type { CudaStream } from "../device/mod.ts";
-import { noSize, type OptionNames, show, showGiven } from "../layout/mod.ts";
+import { noSize, type OptionNames, show } from "../layout/mod.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 
 /** Options of {@linkcode MemoryResource.allocate}. */
@@ -48,12 +48,6 @@ export function named(buffer: MemoryBuffer, { name }: AllocateOptions): MemoryBu
     throw error;
   }
   return buffer;
-}
-
-/** The error for a resource without a device, which untyped code may construct. */
-export function noDevice(name: string, given: unknown): TypeError {
-  const from = given === undefined ? "without a device" : `of ${showGiven(given)}`;
-  return new TypeError(`Cannot make a ${name} ${from}: expected a CudaDevice, such as cuda.device(0)`);
 }
 
 // law memory/checkSize: memory/host_memory_resource

@@ -93,14 +93,7 @@ export function checkTimeout(timeout: number): void {
  */
 export function checkLimits({ signal, timeout }: LimitOptions): void {
   if (timeout !== undefined) checkTimeout(timeout);
-  if (signal !== undefined) checkSignal(signal);
-}
-
-/**
- * @throws {TypeError} unless it is a signal
- * @throws its reason if it is aborted already
- */
-export function checkSignal(signal: AbortSignal): void {
+  if (signal === undefined) return;
   if (!(signal instanceof AbortSignal)) {
     throw new TypeError(`Expected signal to be an AbortSignal, got ${show(signal)}`);
   }

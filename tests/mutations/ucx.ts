@@ -1131,7 +1131,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/MessageQueue.putBack", [
     ["this.#here.unshift(item)", "this.#here.push(item)", "A message that was put back comes after later ones."],
-    ["    if (this.#isOver) return false;\n", "", "A message that was put back is kept for ever."],
+    [
+      "    if (this.#isOver) return false;\n",
+      "",
+      "A message that comes or is put back after the end is kept for ever.",
+    ],
   ]),
   ...law("ucx/WorkerResources.endConnections", [
     ["count += listener.endConnections();", "count += 0;", "A client that only connects ends the process of a server."],

@@ -26,20 +26,20 @@ export class MessageQueue<T> {
 
   /** Adds an item. @returns whether it was accepted: nothing is, once the queue has ended */
   push(item: T): boolean {
-    if (this.#isOver) return false;
-    const take = this.#takers.shift();
-    if (take === undefined) this.#here.push(item);
-    else take(item);
-    this.#releaseIfIdle();
-    return true;
+    return this.#add(item, () => this.#here.push(item));
   }
 
   // law ucx/MessageQueue.putBack: ucx/message_queue
   /** Makes an item that was taken the next one again. @returns whether it was accepted: not once the queue has ended */
   putBack(item: T): boolean {
+    return this.#add(item, () => this.#here.unshift(item));
+  }
+
+  /** Gives an item to the first taker, or keeps it. */
+  #add(item: T, keep: () => void): boolean {
     if (this.#isOver) return false;
     const take = this.#takers.shift();
-    if (take === undefined) this.#here.unshift(item);
+    if (take === undefined) keep();
     else take(item);
     this.#releaseIfIdle();
     return true;

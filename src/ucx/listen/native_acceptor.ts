@@ -39,7 +39,7 @@ const busy =
 // law ucx/listenNatively: ucx/listener, ucx/listener_again, ucx/dropped
 /** Starts listening. @param at with a numeric host @throws as {@linkcode UcxWorker.listen} */
 export function listenNatively(at: HostAndPort, context: NativeAcceptorContext): Acceptor {
-  const { ucp, resources } = context;
+  const { ucp } = context;
   const from = nextDescriptor();
   const listener = new Listener(at, context);
   using arena = new NativeArena();
@@ -51,7 +51,6 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
     const { host, port } = readSocketAddress(address);
     return port === bound.port && host === bound.host;
   });
-  resources.listeners.add(listener);
   return { ...bound, close: () => listener.close() };
 }
 
@@ -93,6 +92,7 @@ class Listener implements NativeListener {
       throw error;
     }
     resources.keep(onRequest);
+    resources.listeners.add(this);
   }
 
   #accept(): void {
