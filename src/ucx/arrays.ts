@@ -30,7 +30,7 @@ export async function recvArray(
     const message = await queue.next(signal);
     if (message === null) throw over();
     if (signal?.aborted && queue.putBack(message)) throw signal.reason; // since it was taken
-    const limits = signal === undefined || message.hasArrived ? {} : { signal };
+    const limits = signal === undefined ? {} : { signal };
     using _message = message; // dropped, unless it is received
     const { dtype, shape } = readArrayHeader(message.header, message.length);
     const array = memory.array(dtype, shape);

@@ -291,15 +291,6 @@ export class UcxActiveMessage {
     await Promise.all(ends);
   }
 
-  /**
-   * Whether the data are here, not at the sender until they are received. Used by receives of arrays.
-   *
-   * @internal
-   */
-  get hasArrived(): boolean {
-    return this.#data.place !== "sender";
-  }
-
   // law ucx/UcxActiveMessage.keep: ucx/active_messages
   /**
    * Makes the data our own, because the endpoint that they came through is closing. Called by the endpoint.
