@@ -35,7 +35,9 @@ test("switches and numbers of another type are refused, for a text from the envi
     await assertRejects(() => worker.recv(bytes, { timeout }), RangeError, "expected a number of at least 0");
     const limits = { messages: wrong as unknown as number };
     assertThrows(() => ucx.createWorker({ limits }), RangeError, "expected a number of at least 1");
-    assertThrows(() => endpoint.remote(wrong as unknown as Uint8Array), TypeError, "expected the key of a region");
+    for (const key of [wrong, undefined] as unknown as Uint8Array[]) {
+      assertThrows(() => endpoint.remote(key), TypeError, "expected the key of a region");
+    }
     await assertRejects(
       () => endpoint.sendMany(wrong as unknown as []),
       TypeError,
