@@ -32,6 +32,8 @@ export class KernelRecording implements KernelObserver {
   signalsHost = false;
   /** Kernels that have not completed. */
   #left: number;
+  #whenOver: (() => void) | null = null;
+  #signals: string | null = null;
   #pieces: Touched[] = [];
   #joinAt = manyPieces;
 
@@ -40,9 +42,10 @@ export class KernelRecording implements KernelObserver {
     this.#left = kernels;
   }
 
-  /** Whether all of them have completed. */
-  get isOver(): boolean {
-    return this.#left <= 0;
+  /** Has a function called once all of them have completed: now, if they have. */
+  whenOver(call: () => void): void {
+    this.#whenOver = call;
+    if (this.#left <= 0) call();
   }
 
   // law checker/KernelRecording.accessed: checker/kernels
@@ -58,7 +61,13 @@ export class KernelRecording implements KernelObserver {
 
   /** Notes that a kernel has completed. */
   ended(): void {
-    this.#left--;
+    if (--this.#left === 0) this.#whenOver?.();
+  }
+
+  /** The bytes by which the kernels, which have completed, may synchronise with others; empty if there are none. */
+  get signals(): string {
+    return this.#signals ??= this.touches().filter(({ isStrong }) => isStrong)
+      .map(({ start, end, writes }) => `${writes ? "w" : "r"}${start}-${end}`).join();
   }
 
   /** What was touched, in as few pieces as possible. */
@@ -120,19 +129,27 @@ export interface KernelRace {
 /** The most entries that are kept: beyond this, the older half is forgotten. */
 const maxEntries = 1 << 16;
 
+/** As long as there are no more entries, none is looked for that can be forgotten. */
+const fewEntries = 64;
+
+const noEntries: readonly Entry[] = [];
+
 /** Accesses, kept as long as a kernel may turn out to be unordered with them. */
 export class Journal {
   readonly #order: VectorClocks;
-  /** Accesses by calls and by the host, other than by kernels. */
-  #entries: Entry[] = [];
-  /** Accesses by kernels that have run. */
-  #ofKernels: Entry[] = [];
-  #running: KernelLaunch[] = [];
+  /** The accesses to each allocation, the oldest first. */
+  readonly #entries = new Map<Allocation, Entry[]>();
+  /** How many there are, and how many of them kernels made. */
+  #count = 0;
+  #ofKernels = 0;
+  /** Kernels that have not been compared, in the order of their launches, and those of them that have completed. */
+  readonly #running = new Set<KernelLaunch>();
+  #ended: KernelLaunch[] = [];
   #races: KernelRace[] = [];
   /** Memory that was freed before kernels had run. */
   #freed: Allocation[] = [];
   #now = 0;
-  #sweepAt = 1024;
+  #sweepAt = fewEntries;
 
   /** An empty journal. */
   constructor(order: VectorClocks) {
@@ -146,22 +163,24 @@ export class Journal {
 
   /** Whether there is nothing to compare or report: no kernel is in flight, and no race was found. */
   get isIdle(): boolean {
-    return this.#running.length === 0 && this.#races.length === 0;
+    return this.#running.size === 0 && this.#races.length === 0;
   }
 
   /** Whether it knows of kernels: if not, accesses by the host need not be noted. */
   get knowsKernels(): boolean {
-    return this.#running.length > 0 || this.#ofKernels.length > 0;
+    return this.#running.size > 0 || this.#ofKernels > 0;
   }
 
   /** Adds launched kernels. `takeRaces` compares them once they have completed. */
   launched(recording: KernelRecording, access: Access, clock: readonly number[], at: number): void {
-    this.#running.push({ recording, access, clock, at });
+    const launch = { recording, access, clock, at };
+    this.#running.add(launch);
+    recording.whenOver(() => void this.#ended.push(launch));
   }
 
   /** Notes that memory is freed, so that its addresses may be reused. */
   freed(allocation: Allocation): void {
-    if (this.#running.length > 0) this.#freed.push(allocation);
+    if (this.#running.size > 0) this.#freed.push(allocation);
   }
 
   /** Adds an access to bytes of an allocation by a call on a stream. */
@@ -179,14 +198,20 @@ export class Journal {
 
   // law checker/Journal.add: checker/kernels
   #add(entry: Entry): void {
-    for (const kernel of this.#ofKernels) {
+    for (const kernel of this.#entries.get(entry.allocation) ?? noEntries) {
       const { run } = kernel;
       if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;
       if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);
     }
     // An access by the host comes before everything launched later.
-    if (entry.host === null || this.#running.length > 0) this.#entries.push(entry);
-    if (this.#entries.length > this.#sweepAt) this.#sweep();
+    if (entry.host === null || this.#running.size > 0) this.#keep(entry);
+    if (this.#count > this.#sweepAt) this.#sweep();
+  }
+
+  #keep(entry: Entry): void {
+    this.#entries.getOrInsertComputed(entry.allocation, () => []).push(entry);
+    this.#count++;
+    if (entry.run !== null) this.#ofKernels++;
   }
 
   #addRace({ access, run, allocation }: Entry, { access: other, host, at }: Entry): void {
@@ -198,9 +223,10 @@ export class Journal {
 
   /** Forgets everything: a context is lost, and work enqueued in it may never run. */
   forget(): void {
-    this.#entries = [];
-    this.#ofKernels = [];
-    this.#running = [];
+    this.#entries.clear();
+    this.#count = this.#ofKernels = 0;
+    this.#running.clear();
+    this.#ended = [];
     this.#races = [];
     this.#freed = [];
   }
@@ -212,13 +238,14 @@ export class Journal {
    * @returns the races found since the last call
    */
   takeRaces(find: (address: number) => Allocation | undefined): KernelRace[] {
-    const ended = this.#running.filter(({ recording }) => recording.isOver);
-    if (ended.length > 0) {
-      this.#running = this.#running.filter(({ recording }) => !recording.isOver);
-      for (const run of ended) this.#compare(run, this.#entriesOf(run, find));
-      if (this.#running.length === 0) this.#freed = [];
-      if (this.#entries.length + this.#ofKernels.length > this.#sweepAt) this.#sweep();
+    const ended = this.#ended.sort((one, other) => one.at - other.at);
+    if (ended.length > 0) this.#ended = [];
+    for (const run of ended) {
+      this.#running.delete(run);
+      this.#compare(run, this.#entriesOf(run, find));
+      if (this.#count > this.#sweepAt) this.#sweep();
     }
+    if (this.#running.size === 0) this.#freed = [];
     const clashes = this.#races;
     this.#races = [];
     return clashes;
@@ -252,50 +279,80 @@ export class Journal {
   // law checker/Journal.compare: checker/kernels
   #compare(run: KernelLaunch, touched: readonly Entry[]): void {
     const byAllocation = Map.groupBy(touched, ({ allocation }) => allocation);
-    const meeting = (other: Entry): Entry[] =>
-      byAllocation.get(other.allocation)?.filter((one) => conflict(one, other)) ?? [];
-    const others = [...this.#entries, ...this.#ofKernels];
+    const others = [...byAllocation.keys()].flatMap((allocation) => this.#entries.get(allocation) ?? noEntries);
     // Kernels that synchronise with each other by atomic or volatile accesses may establish their own order.
-    const synchronized = new Set<KernelLaunch | null>();
-    for (const other of this.#ofKernels) {
-      const { isStrong, allocation } = other;
-      if (isStrong && byAllocation.get(allocation)?.some((one) => one.isStrong && overlap(one, other))) {
-        synchronized.add(other.run);
+    // Those with the same signals are alike in this, and of what they did only the last may still be known.
+    const synchronized = new Set<string>();
+    for (const other of others) {
+      if (other.run === null || !other.isStrong) continue;
+      if (byAllocation.get(other.allocation)?.some((one) => one.isStrong && conflict(one, other))) {
+        synchronized.add(other.run.recording.signals);
       }
     }
     for (const other of others) {
       const isSynchronized = other.host !== null
         ? run.recording.signalsHost
-        : other.run !== null && synchronized.has(other.run);
-      if (isSynchronized || areOrdered(run, other)) continue;
-      const [one] = meeting(other);
-      if (one !== undefined) this.#addRace(one, other);
+        : other.run !== null && synchronized.has(other.run.recording.signals);
+      if (isSynchronized) continue;
+      const one = byAllocation.get(other.allocation)?.find((one) => conflict(one, other));
+      if (one !== undefined && !areOrdered(run, other)) this.#addRace(one, other);
     }
-    for (const entry of touched) this.#ofKernels.push(entry);
+    for (const entry of touched) this.#keep(entry);
   }
 
   // law checker/Journal.sweep: checker/kernels
-  /** Forgets what the host has waited for, unless kernels in flight may come before it. */
+  /** Forgets what the host has waited for, unless kernels in flight may come before it, and what `#newest` leaves out. */
   #sweep(): void {
     const isOver = ({ access }: Entry) => access === null || this.#order.isOver(access.stream.index, access.tick);
-    if (this.#running.length === 0) {
-      this.#entries = this.#entries.filter((entry) => !isOver(entry));
-      this.#ofKernels = this.#ofKernels.filter((entry) => !isOver(entry));
+    const isIdle = this.#running.size === 0;
+    this.#retain((entries) => {
+      const left = this.#newest(entries);
+      return isIdle ? left.filter((entry) => !isOver(entry)) : left;
+    });
+    if (this.#count > maxEntries) {
+      const numbers = [...this.#entries.values()].flat().map(({ at }) => at).sort((one, other) => other - one);
+      const oldest = numbers[maxEntries >> 1] ?? 0;
+      this.#retain((entries) => entries.filter(({ at }) => at > oldest));
     }
-    for (const list of [this.#entries, this.#ofKernels]) {
-      if (list.length > maxEntries) list.splice(0, maxEntries >> 1);
+    this.#sweepAt = Math.max(fewEntries, 2 * this.#count);
+  }
+
+  #retain(keep: (entries: Entry[]) => Entry[]): void {
+    this.#count = this.#ofKernels = 0;
+    for (const [allocation, entries] of this.#entries) {
+      const left = keep(entries);
+      if (left.length === 0) this.#entries.delete(allocation);
+      else this.#entries.set(allocation, left);
+      this.#count += left.length;
+      for (const { run } of left) if (run !== null) this.#ofKernels++;
     }
-    this.#sweepAt = Math.max(1024, 2 * (this.#entries.length + this.#ofKernels.length));
+  }
+
+  // law checker/Journal.newest: checker/kernels
+  /**
+   * Leaves out each access that comes before a later one to the same bytes, as long as no kernel launched before the
+   * later one is in flight: whatever is launched from now on and is unordered with the earlier one is unordered with
+   * the later one, too. So a program that never waits is not compared with all that it has ever done.
+   */
+  #newest(entries: readonly Entry[]): Entry[] {
+    const launched = this.#running.values().next().value?.at ?? Infinity;
+    const newer = new Map<string, Entry[]>();
+    return entries.toReversed().filter((entry) => {
+      const { at, access, start, end, writes, isStrong, run } = entry;
+      if (access === null) return true; // the host's: forgotten as soon as no kernel is in flight
+      // Of the same key are only kernels that are alike in what may order them by themselves.
+      const key = `${start} ${end} ${isStrong} ${run?.recording.signals ?? ""}`;
+      const later = newer.getOrInsertComputed(key, () => []);
+      if (later.some((one) => (one.writes || !writes) && isBefore(access, one.clock))) return false;
+      if (at < launched) later.push(entry);
+      return true;
+    }).reverse();
   }
 }
 
-function overlap(one: Entry, other: Entry): boolean {
-  return one.start < other.end && other.start < one.end && (one.writes || other.writes);
-}
-
-/** Whether two accesses race if nothing orders them, and they are not by kernels that synchronise with each other. */
+/** Whether two accesses to one allocation race if nothing orders them. */
 function conflict(one: Entry, other: Entry): boolean {
-  return one.allocation === other.allocation && overlap(one, other);
+  return one.start < other.end && other.start < one.end && (one.writes || other.writes);
 }
 
 function areOrdered({ access: kernel, clock, at }: KernelLaunch, other: Entry): boolean {

@@ -280,25 +280,39 @@ function viewOf(buffer: MemoryBuffer): StridedMemoryView {
   return StridedMemoryView.fromBuffer(buffer, { shape: [buffer.size], dtype: "uint8" });
 }
 
+const schedules = fc.constantFrom<Schedule>("latest", "random", "round-robin");
+
+/** Requires that a program is reported if and only if it has a race, and that each report is of one. */
+function judged(program: readonly Step[], schedule: Schedule, seed: number): Judged {
+  const { reports, judge } = run(program, schedule, seed);
+  const races = judge.races();
+  assertEquals(reports.length > 0, races.length > 0, reports[0]?.message ?? "nothing was reported");
+  let ofKernels = 0;
+  for (const { kind, first, second, bytes, message } of reports) {
+    assertEquals(kind, "race", message);
+    const found = races.some((race) =>
+      race.first.call === first?.call && race.second.call === second?.call && race.first.lane === first.stream &&
+      race.second.lane === second.stream && bytes <= size
+    );
+    assert(found, message);
+    if (first?.call === "cuLaunchKernel" && second?.call === first.call) ofKernels++;
+    for (const call of [first, second]) assert(call?.stack[0]?.includes("kernels_test.ts"), message);
+  }
+  return { hasRace: races.length > 0, ofKernels };
+}
+interface Judged {
+  readonly hasRace: boolean;
+  /** Reports of which both sides are kernels. */
+  readonly ofKernels: number;
+}
+
 test("kernels, copies, fills and the host are reported if and only if they are unordered, with both calls", () => {
   const counts = { right: 0, wrong: 0, ofKernels: 0 };
-  const schedules = fc.constantFrom<Schedule>("latest", "random", "round-robin");
   check(
     fc.property(fc.array(anyStep, { minLength: 2, maxLength: 14 }), schedules, fc.nat(), (program, schedule, seed) => {
-      const { reports, judge } = run(program, schedule, seed);
-      const races = judge.races();
-      counts[races.length === 0 ? "right" : "wrong"]++;
-      assertEquals(reports.length > 0, races.length > 0, reports[0]?.message ?? "nothing was reported");
-      for (const { kind, first, second, bytes, message } of reports) {
-        assertEquals(kind, "race", message);
-        const found = races.some((race) =>
-          race.first.call === first?.call && race.second.call === second?.call && race.first.lane === first.stream &&
-          race.second.lane === second.stream && bytes <= size
-        );
-        assert(found, message);
-        if (first?.call === "cuLaunchKernel" && second?.call === first.call) counts.ofKernels++;
-        for (const call of [first, second]) assert(call?.stack[0]?.includes("kernels_test.ts"), message);
-      }
+      const { hasRace, ofKernels } = judged(program, schedule, seed);
+      counts[hasRace ? "wrong" : "right"]++;
+      counts.ofKernels += ofKernels;
     }),
     300,
   );
@@ -306,6 +320,36 @@ test("kernels, copies, fills and the host are reported if and only if they are u
     `${counts.right} programs without a race, ${counts.wrong} with one; ${counts.ofKernels} kernels and kernels`,
   );
   assert(Math.min(counts.right, counts.wrong, counts.ofKernels) > scaled(30), "too few of one kind to tell");
+});
+
+test("what is forgotten of a long program changes no report: what is unordered with it is with a later step", () => {
+  const counts = { right: 0, wrong: 0 };
+  const anyPlace = fc.constantFrom(0, 8);
+  const anyAlike = fc.record({ // the same bytes again and again: only those are forgotten for each other
+    kind: fc.constantFrom("move", "peek", "fill", "wait", "wait", "synchronize"),
+    lane: fc.nat(lanes - 1),
+    other: fc.nat(lanes - 1),
+    to: fc.constant(0),
+    from: fc.constant(0),
+    toAt: anyPlace,
+    fromAt: anyPlace,
+    count: fc.constant(8),
+  });
+  const anyProgram = fc.record({
+    before: fc.array(anyAlike, { minLength: 1, maxLength: 3 }),
+    body: fc.array(anyAlike, { minLength: 1, maxLength: 3 }),
+    times: fc.integer({ min: 30, max: 90 }),
+    after: fc.array(anyAlike, { minLength: 1, maxLength: 3 }),
+  });
+  check(
+    fc.property(anyProgram, schedules, fc.nat(), ({ before, body, times, after }, schedule, seed) => {
+      const program = [...before, ...Array.from({ length: times }, () => body).flat(), ...after];
+      counts[judged(program, schedule, seed).hasRace ? "wrong" : "right"]++;
+    }),
+    150,
+  );
+  console.log(`${counts.right} programs without a race, ${counts.wrong} with one`);
+  assert(Math.min(counts.right, counts.wrong) > scaled(15), "too few of one kind to tell");
 });
 
 /** What is reported about two kernels on two streams, once both have run. */
@@ -414,6 +458,53 @@ test("work that may race with a waiting kernel is remembered, however much is do
     }
   });
   assertEquals(found, ["writes writes 2"]);
+});
+
+test("work that waits for a waiting kernel makes nothing forgotten that may race with the kernel", () => {
+  const found = ofTwo((one, other, at, launch) => {
+    launch("move", one, at, at + 8n);
+    enqueueFill(other, at, 1, 1, 4); // unordered with the kernel
+    other.wait(one);
+    for (let i = 0; i < 200; i++) enqueueFill(other, at, 1, 1, 4);
+  });
+  assertEquals(found, ["writes writes 4"]);
+});
+
+test("of kernels that may order themselves, others are remembered, and so is that they may, however often they run", () => {
+  assertEquals(
+    ofTwo((one, other, at, launch) => {
+      launch("move", one, at, at + 16n);
+      for (let i = 0; i < 200; i++) launch("count", one, at);
+      one.device.createEvent().close(); // a call after which the checker sees what has run
+      launch("count", other, at); // no race with those that count, but with the one that moves
+    }),
+    ["writes writes 4"],
+  );
+  assertEquals(
+    ofTwo((one, other, at, launch) => {
+      launch("move", one, at + 8n, at + 16n);
+      for (let i = 0; i < 200; i++) launch("tell", one, at, at + 8n);
+      launch("poll", other, at, at + 8n); // it may wait until told
+    }),
+    ["writes writes 4"],
+  );
+  assertEquals(
+    ofTwo((one, other, at, launch) => {
+      launch("tell", one, at, at);
+      for (let i = 0; i < 200; i++) launch("peek", one, at + 32n);
+      one.device.createEvent().close();
+      launch("count", other, at);
+    }),
+    [],
+  );
+  assertEquals(
+    ofTwo((one, other, at, launch) => {
+      launch("tell", one, at, at + 8n);
+      for (let i = 0; i < 200; i++) launch("tell", one, at, at + 16n);
+      launch("poll", other, at, at + 8n);
+    }),
+    [],
+  );
 });
 
 test("bytes between those that kernels of a graph touch are not touched", () => {

@@ -227,13 +227,32 @@ export const checkerMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("checker/Journal.compare", [
-    ["synchronized.has(other.run)", "false", "Kernels that synchronize with each other are reported."],
+    [
+      "synchronized.has(other.run.recording.signals)",
+      "false",
+      "Kernels that synchronize with each other are reported.",
+    ],
   ]),
   ...law("checker/Journal.sweep", [
     [
-      "    if (this.#running.length === 0) {\n      this.#entries",
-      "    {\n      this.#entries",
+      "return isIdle ? left.filter((entry) => !isOver(entry)) : left;",
+      "return left.filter((entry) => !isOver(entry));",
       "Work before a kernel is forgotten while the kernel waits.",
+    ],
+  ]),
+  ...law("checker/Journal.newest", [
+    [
+      "if (at < launched) later.push(entry);",
+      "later.push(entry);",
+      "Work that a waiting kernel may race with is forgotten for work that is ordered with the kernel.",
+    ],
+    ["(one.writes || !writes) && ", "", "A write is forgotten for a later read."],
+    [" && isBefore(access, one.clock)", "", "Work is forgotten for later work that nothing orders after it."],
+    [" ${isStrong} ", " ", "That a kernel signals is forgotten for what it has done without signals."],
+    [
+      ' ${run?.recording.signals ?? ""}',
+      "",
+      "A kernel is forgotten for one that others may wait for by themselves.",
     ],
   ]),
   ...law("checker/opaque", [
