@@ -9,6 +9,7 @@ import type { KernelAccess, KernelObserver } from "../driver/mod.ts";
 import { type Access, isBefore } from "./access_history.ts";
 import type { Allocation } from "./known_memory.ts";
 import type { VectorClocks } from "./vector_clocks.ts";
+import { RangeIndex } from "./range_index.ts";
 import type { CausalityCall } from "./report.ts";
 
 /** Bytes that a kernel has touched. */
@@ -132,16 +133,18 @@ const maxEntries = 1 << 16;
 /** As long as there are no more entries, none is looked for that can be forgotten. */
 const fewEntries = 64;
 
-const noEntries: readonly Entry[] = [];
+/** Accesses, by allocation. */
+type Entries = Map<Allocation, RangeIndex<Entry>>;
 
 /** Accesses, kept as long as a kernel may turn out to be unordered with them. */
 export class Journal {
   readonly #order: VectorClocks;
-  /** The accesses to each allocation, the oldest first. */
-  readonly #entries = new Map<Allocation, Entry[]>();
-  /** How many there are, and how many of them kernels made. */
+  /** The accesses by calls and by the host, other than by kernels. */
+  readonly #entries: Entries = new Map();
+  /** The accesses by kernels that have run. */
+  readonly #ofKernels: Entries = new Map();
+  /** How many there are of both. */
   #count = 0;
-  #ofKernels = 0;
   /** Kernels that have not been compared, in the order of their launches, and those of them that have completed. */
   readonly #running = new Set<KernelLaunch>();
   #ended: KernelLaunch[] = [];
@@ -168,7 +171,7 @@ export class Journal {
 
   /** Whether it knows of kernels: if not, accesses by the host need not be noted. */
   get knowsKernels(): boolean {
-    return this.#running.size > 0 || this.#ofKernels > 0;
+    return this.#running.size > 0 || this.#ofKernels.size > 0;
   }
 
   /** Adds launched kernels. `takeRaces` compares them once they have completed. */
@@ -198,20 +201,19 @@ export class Journal {
 
   // law checker/Journal.add: checker/kernels
   #add(entry: Entry): void {
-    for (const kernel of this.#entries.get(entry.allocation) ?? noEntries) {
+    for (const kernel of overlapping(this.#ofKernels, entry)) {
       const { run } = kernel;
       if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;
       if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);
     }
     // An access by the host comes before everything launched later.
-    if (entry.host === null || this.#running.size > 0) this.#keep(entry);
+    if (entry.host === null || this.#running.size > 0) this.#keep(this.#entries, entry);
     if (this.#count > this.#sweepAt) this.#sweep();
   }
 
-  #keep(entry: Entry): void {
-    this.#entries.getOrInsertComputed(entry.allocation, () => []).push(entry);
+  #keep(entries: Entries, entry: Entry): void {
+    entries.getOrInsertComputed(entry.allocation, () => new RangeIndex()).add(entry);
     this.#count++;
-    if (entry.run !== null) this.#ofKernels++;
   }
 
   #addRace({ access, run, allocation }: Entry, { access: other, host, at }: Entry): void {
@@ -224,7 +226,8 @@ export class Journal {
   /** Forgets everything: a context is lost, and work enqueued in it may never run. */
   forget(): void {
     this.#entries.clear();
-    this.#count = this.#ofKernels = 0;
+    this.#ofKernels.clear();
+    this.#count = 0;
     this.#running.clear();
     this.#ended = [];
     this.#races = [];
@@ -278,26 +281,29 @@ export class Journal {
 
   // law checker/Journal.compare: checker/kernels
   #compare(run: KernelLaunch, touched: readonly Entry[]): void {
-    const byAllocation = Map.groupBy(touched, ({ allocation }) => allocation);
-    const others = [...byAllocation.keys()].flatMap((allocation) => this.#entries.get(allocation) ?? noEntries);
     // Kernels that synchronise with each other by atomic or volatile accesses may establish their own order.
     // Those with the same signals are alike in this, and of what they did only the last may still be known.
     const synchronized = new Set<string>();
-    for (const other of others) {
-      if (other.run === null || !other.isStrong) continue;
-      if (byAllocation.get(other.allocation)?.some((one) => one.isStrong && conflict(one, other))) {
-        synchronized.add(other.run.recording.signals);
+    for (const one of touched) {
+      if (!one.isStrong) continue;
+      for (const other of overlapping(this.#ofKernels, one)) {
+        if (other.run !== null && other.isStrong && conflict(one, other)) {
+          synchronized.add(other.run.recording.signals);
+        }
       }
     }
-    for (const other of others) {
-      const isSynchronized = other.host !== null
-        ? run.recording.signalsHost
-        : other.run !== null && synchronized.has(other.run.recording.signals);
-      if (isSynchronized) continue;
-      const one = byAllocation.get(other.allocation)?.find((one) => conflict(one, other));
-      if (one !== undefined && !areOrdered(run, other)) this.#addRace(one, other);
+    const compared = new Set<Entry>();
+    for (const one of touched) {
+      for (const other of [...overlapping(this.#entries, one), ...overlapping(this.#ofKernels, one)]) {
+        if (!conflict(one, other) || compared.has(other)) continue;
+        compared.add(other);
+        const isSynchronized = other.host !== null
+          ? run.recording.signalsHost
+          : other.run !== null && synchronized.has(other.run.recording.signals);
+        if (!isSynchronized && !areOrdered(run, other)) this.#addRace(one, other);
+      }
     }
-    for (const entry of touched) this.#keep(entry);
+    for (const entry of touched) this.#keep(this.#ofKernels, entry);
   }
 
   // law checker/Journal.sweep: checker/kernels
@@ -310,21 +316,22 @@ export class Journal {
       return isIdle ? left.filter((entry) => !isOver(entry)) : left;
     });
     if (this.#count > maxEntries) {
-      const numbers = [...this.#entries.values()].flat().map(({ at }) => at).sort((one, other) => other - one);
-      const oldest = numbers[maxEntries >> 1] ?? 0;
+      const lists = [...this.#entries.values(), ...this.#ofKernels.values()].flatMap(({ all }) => all);
+      const oldest = lists.map(({ at }) => at).sort((one, other) => other - one)[maxEntries >> 1] ?? 0;
       this.#retain((entries) => entries.filter(({ at }) => at > oldest));
     }
     this.#sweepAt = Math.max(fewEntries, 2 * this.#count);
   }
 
   #retain(keep: (entries: Entry[]) => Entry[]): void {
-    this.#count = this.#ofKernels = 0;
-    for (const [allocation, entries] of this.#entries) {
-      const left = keep(entries);
-      if (left.length === 0) this.#entries.delete(allocation);
-      else this.#entries.set(allocation, left);
-      this.#count += left.length;
-      for (const { run } of left) if (run !== null) this.#ofKernels++;
+    this.#count = 0;
+    for (const all of [this.#entries, this.#ofKernels]) {
+      for (const [allocation, entries] of all) {
+        const left = keep(entries.all);
+        if (left.length === 0) all.delete(allocation);
+        else all.set(allocation, new RangeIndex(left));
+        this.#count += left.length;
+      }
     }
   }
 
@@ -334,10 +341,10 @@ export class Journal {
    * later one is in flight: whatever is launched from now on and is unordered with the earlier one is unordered with
    * the later one, too. So a program that never waits is not compared with all that it has ever done.
    */
-  #newest(entries: readonly Entry[]): Entry[] {
+  #newest(entries: Entry[]): Entry[] {
     const launched = this.#running.values().next().value?.at ?? Infinity;
     const newer = new Map<string, Entry[]>();
-    return entries.toReversed().filter((entry) => {
+    return entries.sort((one, other) => other.at - one.at).filter((entry) => {
       const { at, access, start, end, writes, isStrong, run } = entry;
       if (access === null) return true; // the host's: forgotten as soon as no kernel is in flight
       // Of the same key are only kernels that are alike in what may order them by themselves.
@@ -346,13 +353,19 @@ export class Journal {
       if (later.some((one) => (one.writes || !writes) && isBefore(access, one.clock))) return false;
       if (at < launched) later.push(entry);
       return true;
-    }).reverse();
+    });
   }
 }
 
-/** Whether two accesses to one allocation race if nothing orders them. */
+/** Accesses to bytes of another one, the oldest first. */
+function overlapping(entries: Entries, { allocation, start, end }: Entry): Entry[] {
+  const found = entries.get(allocation)?.overlapping(start, end) ?? [];
+  return found.length < 2 ? found : found.sort((one, other) => one.at - other.at);
+}
+
+/** Whether two accesses that have bytes in common race if nothing orders them. */
 function conflict(one: Entry, other: Entry): boolean {
-  return one.start < other.end && other.start < one.end && (one.writes || other.writes);
+  return one.writes || other.writes;
 }
 
 function areOrdered({ access: kernel, clock, at }: KernelLaunch, other: Entry): boolean {

@@ -174,7 +174,8 @@ export class AddressSpace {
   fill(address: bigint, pattern: Uint8Array, count: number): void {
     const bytes = count * pattern.length;
     const piece = new Uint8Array(Math.min(bytes, pieceBytes));
-    for (let at = 0; at < piece.length; at += pattern.length) piece.set(pattern, at);
+    piece.set(pattern);
+    for (let at = pattern.length; at < piece.length; at *= 2) piece.copyWithin(at, 0, at);
     for (let at = 0; at < bytes; at += pieceBytes) {
       this.write(address + BigInt(at), piece.subarray(0, Math.min(pieceBytes, bytes - at)));
     }

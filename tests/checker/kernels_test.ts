@@ -460,6 +460,20 @@ test("work that may race with a waiting kernel is remembered, however much is do
   assertEquals(found, ["writes writes 2"]);
 });
 
+test("a read is remembered, however often others read the same bytes, and a write, however often they are read", () => {
+  const two = (first: "peek" | "move", reader: "one" | "other", last: "peek" | "move") =>
+    ofTwo((one, other, at, launch) => {
+      const run = (name: "peek" | "move", stream: CudaStream): void =>
+        launch(name, stream, at, ...(name === "move" ? [at + 16n] : []));
+      run(first, one);
+      for (let i = 0; i < 200; i++) run("peek", reader === "one" ? one : other);
+      one.device.createEvent().close(); // a call after which the checker sees what has run
+      run(last, other);
+    });
+  assertEquals(two("peek", "other", "move"), ["reads writes 4"]);
+  assertEquals(two("move", "one", "peek"), ["writes reads 4"]);
+});
+
 test("work that waits for a waiting kernel makes nothing forgotten that may race with the kernel", () => {
   const found = ofTwo((one, other, at, launch) => {
     launch("move", one, at, at + 8n);
@@ -490,7 +504,7 @@ test("of kernels that may order themselves, others are remembered, and so is tha
   );
   assertEquals(
     ofTwo((one, other, at, launch) => {
-      launch("tell", one, at, at);
+      launch("poll", one, at, at);
       for (let i = 0; i < 200; i++) launch("peek", one, at + 32n);
       one.device.createEvent().close();
       launch("count", other, at);

@@ -255,6 +255,14 @@ export const checkerMutations: readonly Mutation[] = [
       "A kernel is forgotten for one that others may wait for by themselves.",
     ],
   ]),
+  ...law("checker/RangeIndex.overlapping", [
+    [
+      "firstAfter(list, start - below)",
+      "firstAfter(list, start)",
+      "Bytes are not found in a range that starts before.",
+    ],
+    ["if (one.end > start) ", "", "A range that ends before the bytes is found."],
+  ]),
   ...law("checker/opaque", [
     ['  "call",\n', "", "Memory that a called function writes counts as only read."],
   ]),
