@@ -103,6 +103,6 @@ test("a program for resources that lacks one wait gives wrong bytes by some seed
       if (Array.from({ length: 24 }, (_, seed) => seed).some((seed) => bytes(seed, { without }) !== right)) seen++;
     }
   }
-  assert(removed > 50, `${removed} waits to remove are too few to tell`);
+  assert(removed > scaled(50), `${removed} waits to remove are too few to tell`);
   assert(seen > 0.45 * removed, `only ${seen} of ${removed} missing waits were seen`);
 });

@@ -55,6 +55,6 @@ test("a program that lacks one wait gives wrong bytes by some seed", () => {
       if (Array.from({ length: 24 }, (_, seed) => seed).some(wrong)) seen++;
     }
   }
-  assert(removed > 100, `${removed} waits to remove are too few to tell`);
+  assert(removed > scaled(100), `${removed} waits to remove are too few to tell`);
   assert(seen > 0.75 * removed, `only ${seen} of ${removed} missing waits were seen`);
 });

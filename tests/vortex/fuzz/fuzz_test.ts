@@ -17,7 +17,7 @@ import { rootOf, VortexArray } from "../../../src/vortex/vortex_array.ts";
 import { readArray } from "../../../src/vortex/wire/array_flatbuffer.ts";
 import { readDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
 import { messagesOf } from "../../../src/vortex/wire/ipc_message.ts";
-import { check, fc } from "../../support/property.ts";
+import { check, fc, scaled } from "../../support/property.ts";
 import { codeTree } from "../../support/vortex/code_trees.ts";
 import { damagedBytes, damagedTree } from "../../support/vortex/damage.ts";
 import { Dice, numberTree } from "../../support/vortex/number_trees.ts";
@@ -115,7 +115,7 @@ test("a damaged message is refused with the place, or it is an array that keeps 
     200,
     { endOnFailure: true },
   );
-  assert(values > 5 && refusals > 5, `${values} values, ${refusals} refusals`);
+  assert(values > scaled(5) && refusals > scaled(5), `${values} values, ${refusals} refusals`);
 });
 
 test("a damaged tree is refused with the node's path, or it is an array that keeps all promises", () => {
@@ -136,5 +136,5 @@ test("a damaged tree is refused with the node's path, or it is an array that kee
     200,
     { endOnFailure: true },
   );
-  assert(values > 5 && refusals > 5, `${values} values, ${refusals} refusals`);
+  assert(values > scaled(5) && refusals > scaled(5), `${values} values, ${refusals} refusals`);
 });
