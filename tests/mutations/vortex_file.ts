@@ -224,6 +224,10 @@ export const vortexFileMutations: readonly Mutation[] = [
   ...law("vortex/bindFilter", [
     ["negated ? opposite[op] : op", "op", "Negation has no effect on a comparison."],
   ]),
+  ...law("vortex/bindAll", [
+    ["if (group?.kind === kind)", "if (group !== null)", 'The parts of an "and" within an "or" are parts of the "or".'],
+    ["if (depth > mostNested) throw tooNested();", "", "A filter that is nested too deep ends in a stack overflow."],
+  ]),
   ...law("vortex/columnOf", [
     ["dtype.names.lastIndexOf(name) !== index", "index < 0", "Of two columns with the same name, the first is used."],
   ]),

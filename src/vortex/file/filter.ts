@@ -85,14 +85,24 @@ const opposite: Readonly<Record<VortexComparison, VortexComparison>> = {
  * @throws {TypeError} if it is not a filter, a column does not exist, or a value cannot be compared with a column's
  */
 export function bindFilter(filter: VortexFilter, dtype: VortexDType): Predicate {
-  return bind(filter, dtype, false);
+  return bind({ filter, negated: false }, dtype, 0);
 }
 
-function bind(filter: VortexFilter, dtype: VortexDType, negated: boolean): Predicate {
-  if (typeof filter !== "object" || filter === null) throw noFilter(filter);
-  if ("not" in filter) return bind(only(filter, "not").not, dtype, !negated);
-  if ("and" in filter) return bindAll(only(filter, "and").and, dtype, negated ? "or" : "and", negated);
-  if ("or" in filter) return bindAll(only(filter, "or").or, dtype, negated ? "and" : "or", negated);
+/** A filter, and whether its opposite is meant. */
+interface Side {
+  readonly filter: VortexFilter;
+  readonly negated: boolean;
+}
+
+/** How deep `and` and `or` may be in each other, where each is a call within a call, and `not` in `not`. */
+const mostNested = 500;
+/** How many parts an `and` or an `or` may have: one that is a part of itself would have no end. */
+const mostParts = 1 << 20;
+
+function bind(side: Side, dtype: VortexDType, depth: number): Predicate {
+  const { filter, negated } = withoutNot(side);
+  const group = groupOf({ filter, negated });
+  if (group !== null) return bindAll(group, dtype, depth);
   if (!("column" in filter) || !("op" in filter)) throw noFilter(filter);
   const { path, dtype: of } = columnOf(filter.column, dtype);
   const test = (test: ColumnTest): Predicate => ({ kind: "test", path, dtype: of, test });
@@ -126,14 +136,58 @@ function bind(filter: VortexFilter, dtype: VortexDType, negated: boolean): Predi
   }
 }
 
-function bindAll(
-  filters: readonly VortexFilter[],
-  dtype: VortexDType,
-  kind: "and" | "or",
-  negated: boolean,
-): Predicate {
-  if (!Array.isArray(filters)) throw noFilter(filters);
-  return { kind, parts: filters.map((one: VortexFilter) => bind(one, dtype, negated)) };
+/** A filter that is no `not`. */
+function withoutNot({ filter, negated }: Side): Side {
+  let [inner, opposite] = [filter, negated];
+  for (let times = 0; isObject(inner) && "not" in inner; times++) {
+    if (times > mostNested) throw tooNested();
+    [inner, opposite] = [only(inner, "not").not, !opposite];
+  }
+  if (!isObject(inner)) throw noFilter(inner);
+  return { filter: inner, negated: opposite };
+}
+
+/** An `and` or an `or`, whichever it is with its negation taken in. */
+interface Group {
+  readonly kind: "and" | "or";
+  readonly parts: readonly Side[];
+}
+
+/** The parts of an `and` or an `or`; null for a test. */
+function groupOf({ filter, negated }: Side): Group | null {
+  const isAnd = "and" in filter;
+  if (!isAnd && !("or" in filter)) return null;
+  const parts: unknown = isAnd ? only(filter, "and").and : only(filter, "or").or;
+  if (!Array.isArray(parts)) throw noFilter(parts);
+  return { kind: isAnd === negated ? "or" : "and", parts: parts.map((filter: VortexFilter) => ({ filter, negated })) };
+}
+
+// law vortex/bindAll: vortex/file/filter
+/** A group within a group of the same kind is part of it: so a filter may be built up one by one, however long. */
+function bindAll({ kind, parts }: Group, dtype: VortexDType, depth: number): Predicate {
+  if (depth > mostNested) throw tooNested();
+  const bound: Predicate[] = [];
+  const left = parts.toReversed();
+  let taken = 0;
+  for (let side = left.pop(); side !== undefined; side = left.pop()) {
+    if (++taken > mostParts) throw tooNested();
+    const inner = withoutNot(side);
+    const group = groupOf(inner);
+    if (group?.kind === kind) { for (const part of group.parts.toReversed()) left.push(part); }
+    else bound.push(bind(inner, dtype, depth + 1));
+  }
+  return { kind, parts: bound };
+}
+
+function tooNested(): TypeError {
+  return new TypeError(
+    `Cannot filter by "and", "or" and "not" that are in each other more than ${mostNested} deep, or have more than ` +
+      `${mostParts} parts: is the filter a part of itself? Else write it flatter, or compare with a list by "in".`,
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** Requires a filter with these keys only: any other key would be silently ignored. */

@@ -186,3 +186,31 @@ test("dates and times compare with the millisecond of a Date, in their own unit"
   assertThrows(() => literalOf(new Date(NaN), time("vortex.date", 4), "it"), TypeError, "expected a valid Date");
   assertThrows(() => literalOf(1, time("vortex.uuid", 0), "it"), TypeError, "no known order");
 });
+
+test("a filter may be built up one by one, however long; one without an end, or too deep, is refused", () => {
+  // A filter of 2,000 parts that was built up ended a scan by a stack overflow.
+  const parts = Array.from({ length: 20_000 }, (_, i): VortexFilter => ({ column: "a", op: "==", value: i }));
+  const last = (all: VortexFilter, one: VortexFilter): VortexFilter => ({ or: [all, one] });
+  const first = (all: VortexFilter, one: VortexFilter): VortexFilter => ({ or: [one, all] });
+  const negated = (all: VortexFilter, one: VortexFilter): VortexFilter => ({
+    not: { and: [{ not: all }, { not: one }] },
+  });
+  const flat = bindFilter({ or: parts }, root);
+  for (const add of [last, negated]) assertEquals(bindFilter(parts.reduce(add), root), flat);
+  assertEquals(bindFilter(parts.reduceRight((all, one) => first(all, one)), root), flat);
+
+  const refused = (filter: VortexFilter): void =>
+    void assertThrows(() => bindFilter(filter, root), TypeError, "is the filter a part of itself?");
+  for (const key of ["and", "or"] as const) {
+    const endless = { [key]: [] as VortexFilter[] };
+    endless[key]?.push(endless as never);
+    refused(endless as never);
+  }
+  const endless = { not: {} as unknown };
+  endless.not = endless;
+  refused(endless as never);
+  const turns = (depth: number): VortexFilter =>
+    parts.slice(0, depth).reduce((all, one, i) => i % 2 === 0 ? { and: [all, one] } : { or: [all, one] });
+  bindFilter(turns(400), root);
+  refused(turns(20_000));
+});
