@@ -229,7 +229,6 @@ export class Journal {
     this.#ofKernels.clear();
     this.#count = 0;
     this.#running.clear();
-    this.#ended = [];
     this.#races = [];
     this.#freed = [];
   }
@@ -244,7 +243,7 @@ export class Journal {
     const ended = this.#ended.sort((one, other) => one.at - other.at);
     if (ended.length > 0) this.#ended = [];
     for (const run of ended) {
-      this.#running.delete(run);
+      if (!this.#running.delete(run)) continue; // forgotten meanwhile
       this.#compare(run, this.#entriesOf(run, find));
       if (this.#count > this.#sweepAt) this.#sweep();
     }
@@ -307,7 +306,7 @@ export class Journal {
   }
 
   // law checker/Journal.sweep: checker/kernels
-  /** Forgets what the host has waited for, unless kernels in flight may come before it, and what `#newest` leaves out. */
+  /** Forgets what the host has waited for, unless kernels in flight may come before it, and what `#newest` drops. */
   #sweep(): void {
     const isOver = ({ access }: Entry) => access === null || this.#order.isOver(access.stream.index, access.tick);
     const isIdle = this.#running.size === 0;

@@ -224,8 +224,8 @@ export const vortexFileMutations: readonly Mutation[] = [
   ...law("vortex/bindFilter", [
     ["negated ? opposite[op] : op", "op", "Negation has no effect on a comparison."],
   ]),
-  ...law("vortex/bindAll", [
-    ["if (group?.kind === kind)", "if (group !== null)", 'The parts of an "and" within an "or" are parts of the "or".'],
+  ...law("vortex/bindGroup", [
+    ["else if (group.kind !== kind)", "else if (false)", 'The parts of an "and" within an "or" are parts of the "or".'],
     ["if (depth > mostNested) throw tooNested();", "", "A filter that is nested too deep ends in a stack overflow."],
   ]),
   ...law("vortex/columnOf", [

@@ -85,7 +85,9 @@ const opposite: Readonly<Record<VortexComparison, VortexComparison>> = {
  * @throws {TypeError} if it is not a filter, a column does not exist, or a value cannot be compared with a column's
  */
 export function bindFilter(filter: VortexFilter, dtype: VortexDType): Predicate {
-  return bind({ filter, negated: false }, dtype, 0);
+  const side = withoutNot({ filter, negated: false });
+  const group = groupOf(side);
+  return group === null ? bindTest(side, dtype) : bindGroup(group, dtype, 0);
 }
 
 /** A filter, and whether its opposite is meant. */
@@ -96,13 +98,10 @@ interface Side {
 
 /** How deep `and` and `or` may be in each other, where each is a call within a call, and `not` in `not`. */
 const mostNested = 500;
-/** How many parts an `and` or an `or` may have: one that is a part of itself would have no end. */
+/** How many parts an `and` or an `or` may be put together from: one that is a part of itself would have no end. */
 const mostParts = 1 << 20;
 
-function bind(side: Side, dtype: VortexDType, depth: number): Predicate {
-  const { filter, negated } = withoutNot(side);
-  const group = groupOf({ filter, negated });
-  if (group !== null) return bindAll(group, dtype, depth);
+function bindTest({ filter, negated }: Side, dtype: VortexDType): Predicate {
   if (!("column" in filter) || !("op" in filter)) throw noFilter(filter);
   const { path, dtype: of } = columnOf(filter.column, dtype);
   const test = (test: ColumnTest): Predicate => ({ kind: "test", path, dtype: of, test });
@@ -136,15 +135,14 @@ function bind(side: Side, dtype: VortexDType, depth: number): Predicate {
   }
 }
 
-/** A filter that is no `not`. */
+/** The filter within any number of `not`. */
 function withoutNot({ filter, negated }: Side): Side {
-  let [inner, opposite] = [filter, negated];
-  for (let times = 0; isObject(inner) && "not" in inner; times++) {
+  for (let times = 0;; times++) {
+    if (typeof filter !== "object" || filter === null) throw noFilter(filter);
+    if (!("not" in filter)) return { filter, negated };
     if (times > mostNested) throw tooNested();
-    [inner, opposite] = [only(inner, "not").not, !opposite];
+    [filter, negated] = [only(filter, "not").not, !negated];
   }
-  if (!isObject(inner)) throw noFilter(inner);
-  return { filter: inner, negated: opposite };
 }
 
 /** An `and` or an `or`, whichever it is with its negation taken in. */
@@ -162,19 +160,23 @@ function groupOf({ filter, negated }: Side): Group | null {
   return { kind: isAnd === negated ? "or" : "and", parts: parts.map((filter: VortexFilter) => ({ filter, negated })) };
 }
 
-// law vortex/bindAll: vortex/file/filter
+// law vortex/bindGroup: vortex/file/filter
 /** A group within a group of the same kind is part of it: so a filter may be built up one by one, however long. */
-function bindAll({ kind, parts }: Group, dtype: VortexDType, depth: number): Predicate {
+function bindGroup({ kind, parts }: Group, dtype: VortexDType, depth: number): Predicate {
   if (depth > mostNested) throw tooNested();
   const bound: Predicate[] = [];
   const left = parts.toReversed();
-  let taken = 0;
-  for (let side = left.pop(); side !== undefined; side = left.pop()) {
-    if (++taken > mostParts) throw tooNested();
-    const inner = withoutNot(side);
-    const group = groupOf(inner);
-    if (group?.kind === kind) { for (const part of group.parts.toReversed()) left.push(part); }
-    else bound.push(bind(inner, dtype, depth + 1));
+  let count = left.length;
+  for (let part = left.pop(); part !== undefined; part = left.pop()) {
+    const side = withoutNot(part);
+    const group = groupOf(side);
+    if (group === null) bound.push(bindTest(side, dtype));
+    else if (group.kind !== kind) bound.push(bindGroup(group, dtype, depth + 1));
+    else {
+      count += group.parts.length;
+      if (count > mostParts) throw tooNested();
+      for (const inner of group.parts.toReversed()) left.push(inner);
+    }
   }
   return { kind, parts: bound };
 }
@@ -184,10 +186,6 @@ function tooNested(): TypeError {
     `Cannot filter by "and", "or" and "not" that are in each other more than ${mostNested} deep, or have more than ` +
       `${mostParts} parts: is the filter a part of itself? Else write it flatter, or compare with a list by "in".`,
   );
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 /** Requires a filter with these keys only: any other key would be silently ignored. */
