@@ -291,11 +291,9 @@ export class Journal {
         }
       }
     }
-    const compared = new Set<Entry>();
     for (const one of touched) {
       for (const other of [...overlapping(this.#entries, one), ...overlapping(this.#ofKernels, one)]) {
-        if (!conflict(one, other) || compared.has(other)) continue;
-        compared.add(other);
+        if (!conflict(one, other)) continue;
         const isSynchronized = other.host !== null
           ? run.recording.signalsHost
           : other.run !== null && synchronized.has(other.run.recording.signals);

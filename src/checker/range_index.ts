@@ -12,7 +12,7 @@ export class RangeIndex<T extends Interval> {
   /** By a length that all in the list are below, and at least half as long as. */
   readonly #lists = new Map<number, T[]>();
 
-  /** @param items the first ones, in any order */
+  /** @param items the first ones, in any order: they are sorted, so that each is added at an end */
   constructor(items: readonly T[] = []) {
     for (const item of items.toSorted((one, other) => one.start - other.start)) this.add(item);
   }

@@ -567,6 +567,7 @@ test("two kernels are unordered by the bytes that they touch, not by their argum
   assertEquals(two(16n, 8n), []); // both read
   assertEquals(two(4n, 12n), []); // adjacent
   assertEquals(two(2n, 2n, true), []);
+  assertEquals(two(0n, 0n), ["writes writes 4"]); // which reads them, too: one report
 });
 
 test("kernels that count by atomic additions, and one that polls, are no race; one that only writes there is", () => {
