@@ -321,7 +321,10 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "UcxMessage.recv": async (_, wrong) => {
     const resources = scriptedResources(new ScriptedUcp());
     const receiver = new Receiver(resources, new Progress(resources, "event", null), null);
-    return await new api.UcxMessage(receiver, { length: 1, tag: 0n }, 1n, () => {}).recv(new Uint8Array(1), wrong);
+    return await new api.UcxMessage(receiver, { handle: 1n, length: 1, tag: 0n }, () => {}).recv(
+      new Uint8Array(1),
+      wrong,
+    );
   },
   "UcxWorker.recvSync": ({ worker }, wrong) => worker.recvSync(new Uint8Array(1), wrong),
   "UcxEndpoint.sendSync": async ({ worker, address }, wrong) =>

@@ -41,6 +41,7 @@ export {
   type UcxOptions,
   UcxRemoteKey,
   UcxWorker,
+  type WorkerLimits,
   type WorkerOptions,
 } from "../ucx/mod.ts";
 export { SystemError } from "../ffi/mod.ts";

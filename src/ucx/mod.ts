@@ -33,7 +33,7 @@ export type { SendOptions, SendSyncOptions } from "./tag_sender.ts";
 export type { ReceiveArrayOptions } from "./arrays.ts";
 export { UcxActiveMessage } from "./active_messages/active_messages.ts";
 export { UcxError } from "./error.ts";
-export type { MessageLimits } from "./active_messages/message_limits.ts";
+export type { MessageLimits, WorkerLimits } from "./active_messages/message_limits.ts";
 export { type ListenLimits, type ListenOptions, UcxListener } from "./listen/listener.ts";
 export { type Secret, SecretError } from "./listen/secret_handshake.ts";
 export type { LimitOptions } from "./limit.ts";

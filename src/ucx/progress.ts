@@ -131,6 +131,8 @@ export class Progress {
   /** Other descriptors to wake up for, and their callbacks. */
   readonly #also: { readonly fd: number; readonly act: () => void }[] = [];
   #onLateWake: (() => void) | undefined;
+  /** Runs after each call of ucp_worker_progress. */
+  #onDriven: (() => void) | null = null;
   /** When those callbacks last ran without a sleep, by `performance.now()`. */
   #lastCheck = 0;
 
@@ -342,6 +344,11 @@ export class Progress {
     this.#onLateWake = act;
   }
 
+  /** Sets a callback for when UCX was driven, and may have new messages. */
+  whenDriven(act: () => void): void {
+    this.#onDriven = act;
+  }
+
   // law ucx/Progress.giveUpTransferred: ucx/transferred
   /** Cancels all operations whose memory was transferred; UCX forgets receives without a message. */
   #giveUpTransferred(): void {
@@ -438,6 +445,7 @@ export class Progress {
       this.#end(operation);
       count++;
     }
+    if (this.#onDriven !== null) this.#onDriven();
     if (!this.#copies.isEmpty) count += this.#copies.look();
     if (this.#afterNews.length > 0) this.#actAfterNews();
     return count;

@@ -22,6 +22,7 @@ import { ReceiveTurns } from "./receive_turns.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
 import { transferred } from "./taken_memory.ts";
+import { type Arrived, UnexpectedMessages } from "./unexpected_messages.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import type { WorkerResources } from "./worker_resources.ts";
 
@@ -110,15 +111,24 @@ export class Receiver {
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
   /** Receives of several parts. */
   readonly #many = new ReceiveTurns();
+  /** Messages without a receive; null if UCX keeps them all. */
+  readonly #unexpected: UnexpectedMessages | null;
   #isClosed = false;
 
-  constructor(resources: WorkerResources, progress: Progress, cuda: PoolStaging | null) {
+  /** @param most how many messages without a receive are kept */
+  constructor(resources: WorkerResources, progress: Progress, cuda: PoolStaging | null, most = Infinity) {
     this.#resources = resources;
     this.#cuda = cuda;
     this.#worker = resources.handle;
     this.#operations = resources.operations;
     this.#progress = progress;
     this.#info = resources.keep(new NativeArena()).struct(ucp_tag_recv_info_t);
+    this.#unexpected = most === Infinity ? null : new UnexpectedMessages(resources, progress, most);
+  }
+
+  /** How many messages without a receive were dropped. */
+  get dropped(): number {
+    return this.#unexpected?.dropped ?? 0;
   }
 
   /** @param owner whose end ends the receive, too */
@@ -246,15 +256,16 @@ export class Receiver {
   }
 
   probe(tag: bigint, mask: bigint): Received | null {
-    return this.#probe(tag, mask, 0) === 0n ? null : this.#found();
+    const found = this.#find(tag, mask, false);
+    return found === null ? null : { length: found.length, tag: found.tag };
   }
 
   take(tag: bigint, mask: bigint): UcxMessage | null {
-    const handle = this.#probe(tag, mask, 1);
-    if (handle === 0n) return null;
+    const found = this.#find(tag, mask, true);
+    if (found === null) return null;
     const { taken } = this.#resources;
-    taken.add(handle);
-    return new UcxMessage(this, this.#found(), handle, () => taken.delete(handle));
+    taken.add(found.handle);
+    return new UcxMessage(this, found, () => taken.delete(found.handle));
   }
 
   /** Ends receives that have not begun. */
@@ -263,16 +274,18 @@ export class Receiver {
     this.#isClosed = true;
   }
 
-  // law ucx/Receiver.probe: ucx/probe
-  #probe(tag: bigint, mask: bigint, remove: 0 | 1): bigint {
+  // law ucx/Receiver.find: ucx/probe
+  /** The earliest message that matches. `remove`: takes it away from all receives. */
+  #find(tag: bigint, mask: bigint, remove: boolean): Arrived | null {
     this.#open("probe");
     checkMatch(tag, mask);
     this.#progress.poll();
-    return this.#resources.ucp.tag.ucp_tag_probe_nb(this.#worker, tag, mask, remove, this.#info.$address);
-  }
-
-  #found(): Received {
-    return { length: this.#info.length, tag: this.#info.sender_tag };
+    const kept = this.#unexpected;
+    if (kept !== null) return (remove ? kept.take(tag, mask) : kept.find(tag, mask)) ?? null;
+    const info = this.#info;
+    const { ucp_tag_probe_nb } = this.#resources.ucp.tag;
+    const handle = ucp_tag_probe_nb(this.#worker, tag, mask, remove ? 1 : 0, info.$address);
+    return handle === 0n ? null : { handle, length: info.length, tag: info.sender_tag };
   }
 
   #receive(
@@ -315,11 +328,12 @@ export class Receiver {
     operation.prepare("tagged", operation.memoryType);
     const { own, count, parameters } = operation;
     const { tag: any, tagOwn } = this.#resources.ucp;
+    const message = taken === null ? this.#claim(tag, mask) : taken.message;
     let answer: number;
-    if (taken !== null) {
+    if (message !== 0n) {
       const { address } = operation;
-      taken.begun();
-      answer = any.ucp_tag_msg_recv_nbx(this.#worker, address, count, taken.message, parameters);
+      taken?.begun();
+      answer = any.ucp_tag_msg_recv_nbx(this.#worker, address, count, message, parameters);
     } else {
       if (mask === everyBit) operation.onlyTag = tag;
       answer = own === null
@@ -327,6 +341,16 @@ export class Receiver {
         : tagOwn.ucp_tag_recv_nbx(this.#worker, own, count, tag, mask, parameters);
     }
     this.#progress.begunOwn(operation, answer);
+  }
+
+  // law ucx/Receiver.claim: ucx/programs, ucx/unexpected_messages
+  /** The handle of the earliest message that matches, if such messages wait here and not in UCX; 0n if none does. */
+  #claim(tag: bigint, mask: bigint): bigint {
+    if (this.#unexpected === null) return 0n;
+    const found = this.#unexpected.take(tag, mask);
+    if (found === undefined) return 0n;
+    this.#resources.taken.delete(found.handle); // it is received
+    return found.handle;
   }
 
   /**
@@ -376,12 +400,12 @@ export class UcxMessage {
   #isAsked = false;
 
   /** Use {@linkcode UcxWorker.take}. */
-  constructor(receiver: Receiver, received: Received, handle: bigint, forget: () => void) {
+  constructor(receiver: Receiver, message: Arrived, forget: () => void) {
     checkMade(forget, "UcxMessage", "worker.take()");
     this.#receiver = receiver;
-    this.length = received.length;
-    this.tag = received.tag;
-    this.#handle = handle;
+    this.length = message.length;
+    this.tag = message.tag;
+    this.#handle = message.handle;
     this.#forget = forget;
   }
 

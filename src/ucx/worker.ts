@@ -30,7 +30,7 @@ import { checkStatus } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { checkTimeout, closeWithin, farewell, limitOptionNames, type LimitOptions } from "./limit.ts";
 import type { ListenOptions, UcxListener } from "./listen/listener.ts";
-import { excessOf, type MessageLimits, takeMessageLimits } from "./active_messages/message_limits.ts";
+import { excessOf, takeWorkerLimits, type WorkerLimits } from "./active_messages/message_limits.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import { MessageQueue } from "./active_messages/message_queue.ts";
 import { ownIdentity } from "./process_identity.ts";
@@ -64,9 +64,10 @@ export interface WorkerOptions {
   /**
    * How many unsolicited messages are kept: per endpoint, which is closed with UCS_ERR_EXCEEDS_LIMIT when its other
    * side has sent more, and for all peers without an endpoint here, whose excess messages are dropped and counted
-   * ({@linkcode UcxWorker.dropped}). `listen` may override this for its connections. Default: as many as fit in memory.
+   * ({@linkcode UcxWorker.dropped}). `listen` may override this for its connections. Tagged messages have a limit of
+   * their own. Default: as many as fit in memory.
    */
-  readonly limits?: MessageLimits;
+  readonly limits?: WorkerLimits;
 }
 
 const workerOptionNames: OptionNames<WorkerOptions> = { progress: true, protocol: true, limits: true };
@@ -135,7 +136,7 @@ export class UcxWorker {
   readonly #active: readonly ActiveMessages[];
   readonly #messages = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold());
   readonly #arrays = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold());
-  readonly #limits: Required<MessageLimits>;
+  readonly #limits: Required<WorkerLimits>;
   #dropped = 0;
   #longestHeader: number | undefined;
   /** 0n until it is created, and once it is closed. */
@@ -156,7 +157,7 @@ export class UcxWorker {
     const protocol: Protocol | undefined = Object.hasOwn(protocols, name) ? protocols[name] : undefined;
     if (protocol === undefined) throw new RangeError(`Cannot use protocol "${name}": expected causeway or ucxx`);
     this.#protocol = protocol;
-    this.#limits = takeMessageLimits(options.limits ?? none);
+    this.#limits = takeWorkerLimits(options.limits ?? none);
     this.#context = context;
     const { ucp, version, requestBytes, owner } = context;
     const handle = createUcpWorker(ucp, context.context);
@@ -165,7 +166,7 @@ export class UcxWorker {
     owner.add(resources, this);
     closeIfDropped(this, resources);
     this.#progress = new Progress(resources, progress, this);
-    this.#receiver = new Receiver(resources, this.#progress, context.cuda);
+    this.#receiver = new Receiver(resources, this.#progress, context.cuda, this.#limits.taggedMessages);
     const receive = (
       kind: "message" | "array",
       mine: MessageQueue<UcxActiveMessage>,
@@ -335,11 +336,11 @@ export class UcxWorker {
   }
 
   /**
-   * How many active messages and arrays of peers without an endpoint were dropped: see
-   * {@linkcode WorkerOptions.limits}.
+   * How many messages were dropped: active ones and arrays of peers without an endpoint, and tagged ones of all peers.
+   * See {@linkcode WorkerOptions.limits}.
    */
   get dropped(): number {
-    return this.#dropped;
+    return this.#dropped + this.#receiver.dropped;
   }
 
   /** The next array of peers without an endpoint on this worker, as {@linkcode UcxEndpoint.recvArray}. */

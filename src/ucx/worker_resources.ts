@@ -128,7 +128,7 @@ export class WorkerResources implements DroppedState {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);
-    for (const message of this.taken) this.#discard(progress, message);
+    for (const message of this.taken) this.discard(progress, message);
     for (const data of this.lent) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);
     this.#endConnections(progress);
     const isAnswering = isBefore(this.#version, 14) && this.#isAnswering(progress);
@@ -177,8 +177,9 @@ export class WorkerResources implements DroppedState {
     progress.abandon(close);
   }
 
+  // law ucx/WorkerResources.discard: ucx/unexpected_messages
   /** Receives a taken message into empty memory: UCX cannot discard it, and waits for the receive. */
-  #discard(progress: Progress, message: bigint): void {
+  discard(progress: Progress, message: bigint): void {
     const receive = this.#operation("ucp_tag_msg_recv_nbx");
     receive.address = 0n;
     receive.bytes = 0;
@@ -186,7 +187,8 @@ export class WorkerResources implements DroppedState {
     const { ucp_tag_msg_recv_nbx } = this.ucp.tag;
     const { address, count, parameters } = receive;
     progress.begunOwn(receive, ucp_tag_msg_recv_nbx(this.handle, address, count, message, parameters));
-    progress.abandon(receive);
+    if (receive.isDone) this.operations.give(receive);
+    else progress.abandon(receive);
   }
 
   // law ucx/WorkerResources.isAnswering: ucx/lifecycle

@@ -837,9 +837,37 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.socket?.stop();", "", "A closed listener keeps its port."],
     ["    this.#context = null;\n", "", "A worker that was dropped is kept by a listener that was closed."],
   ]),
-  ...law("ucx/Receiver.probe", [
+  ...law("ucx/Receiver.find", [
     ["    this.#progress.poll();\n", "", "A message that has arrived is not noticed."],
-    ["tag, mask, remove,", "tag, mask, 0,", "A message that was taken is also received by another caller."],
+    ["remove ? 1 : 0", "0", "A message that was taken is also received by another caller."],
+    ["(remove ? kept.take(tag, mask) : kept.find(tag, mask))", "kept.find(tag, mask)", "The same, with a limit."],
+  ]),
+  ...law("ucx/Receiver.claim", [
+    [
+      "    this.#resources.taken.delete(found.handle); // it is received\n",
+      "",
+      "A message that was received is received again when the worker closes.",
+    ],
+  ]),
+  ...law("ucx/UnexpectedMessages.find", [
+    ["((message.tag ^ tag) & mask) === 0n", "true", "Tags and masks are ignored."],
+    ["this.#waiting.find(", "this.#waiting.findLast(", "A receive does not get the earliest message."],
+    ["this.#waiting.splice(this.#waiting.indexOf(found), 1)", "this.#waiting.shift()", "Another message is lost."],
+  ]),
+  ...law("ucx/UnexpectedMessages.collect", [
+    ["    if (this.#isCollecting) return; // dropping", "    // dropping", "Many messages at once overflow the stack."],
+    ["        taken.add(handle);\n", "", "Messages that wait when the worker closes are not discarded."],
+    ["        this.#dropped++;\n", "", "Dropped messages are not counted."],
+    ["        this.#resources.discard(this.#progress, handle);\n", "", "Dropped messages keep their memory."],
+    ["    this.#isCollecting = false;\n", "", "Messages are taken from UCX once."],
+  ]),
+  ...law("ucx/WorkerResources.discard", [
+    [
+      "    if (receive.isDone) this.operations.give(receive);\n",
+      "    if (receive.isDone);\n",
+      "Each dropped message costs an operation.",
+    ],
+    ["    else progress.abandon(receive);\n", "", "The same, of large messages."],
   ]),
   ...law("ucx/Registration.close", [
     ["if (!this.#all.delete(this)) return;", "this.#all.delete(this);", "Memory is unregistered twice."],
@@ -1112,7 +1140,7 @@ export const ucxMutations: readonly Mutation[] = [
       "The endpoints of a worker that was dropped are never closed.",
     ],
     [
-      "    for (const message of this.taken) this.#discard(progress, message);\n",
+      "    for (const message of this.taken) this.discard(progress, message);\n",
       "",
       "A message that was taken and dropped is never freed.",
     ],

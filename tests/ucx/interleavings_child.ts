@@ -69,6 +69,7 @@ const programs = fc.record({
   steps: fc.array(steps, { minLength: 1, maxLength: 40, size: "max" }),
   /** Whether the workers are closed with operations pending. */
   isLeft: fc.integer({ min: 0, max: 14 }).map((n) => n === 0),
+  isLimited: fc.boolean(),
 });
 
 /** The outcome of a promise: its value, or the reason of its rejection. */
@@ -109,8 +110,10 @@ class Ends {
   toReceiver!: UcxEndpoint;
   ofReceiver!: UcxEndpoint;
 
-  constructor(ucx: Ucx) {
-    [this.sender, this.receiver, this.third] = [ucx.createWorker(), ucx.createWorker(), ucx.createWorker()];
+  /** `isLimited`: the receiver takes waiting messages from UCX to count them, and may keep more than there are. */
+  constructor(ucx: Ucx, isLimited: boolean) {
+    [this.sender, this.third] = [ucx.createWorker(), ucx.createWorker()];
+    this.receiver = ucx.createWorker(isLimited ? { limits: { taggedMessages: 1000 } } : {});
   }
 
   async connect(): Promise<void> {
@@ -332,6 +335,7 @@ class Run {
     for (const send of this.#sends) await send.outcome;
     await Promise.all(this.#closes);
     assertEquals(this.#ends.receiver.probe(0n, 0n), null);
+    assertEquals(this.#ends.receiver.dropped, 0);
   }
 
   async #assertEnd(receive: Receive, sent: TagMessage | undefined): Promise<void> {
@@ -395,23 +399,23 @@ function assertReceived(outcome: Outcome<Received>, sent: TagMessage, room: numb
 
 let messages = 0;
 const ucx = Ucx.open();
-let ends: Ends | null = null;
+const idle = new Map<boolean, Ends>();
 
 await check(
-  fc.asyncProperty(programs, async ({ steps, isLeft }) => {
-    if (ends === null) {
-      ends = new Ends(ucx);
-      await ends.connect();
-      await ends.connectReceiver();
+  fc.asyncProperty(programs, async ({ steps, isLeft, isLimited }) => {
+    let mine = idle.get(isLimited);
+    if (mine === undefined) {
+      mine = new Ends(ucx, isLimited);
+      await mine.connect();
+      await mine.connectReceiver();
     }
-    const mine = ends;
-    ends = null; // not reused if the run fails
+    idle.delete(isLimited); // not reused if the run fails
     const run = new Run(mine);
     for (const step of steps) await run.step(step);
     if (isLeft) await run.leave();
     else {
       await run.finish();
-      ends = mine;
+      idle.set(isLimited, mine);
     }
   }),
   80,

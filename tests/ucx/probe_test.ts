@@ -28,11 +28,14 @@ const steps = fc.array(
 for (const tls of ["tcp", "sm"]) {
   test(`probes, takes and receives find the earliest message that matches, and each message once: ${tls}`, async () => {
     using ucx = Ucx.open({ config: { TLS: tls } });
-    const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
-    const endpoint = await sender.connect(receiver.address);
+    const sender = ucx.createWorker();
+    // A limit that is not reached changes nothing.
+    const receivers = [ucx.createWorker(), ucx.createWorker({ limits: { taggedMessages: 100 } })] as const;
+    const endpoints = [await sender.connect(receivers[0].address), await sender.connect(receivers[1].address)] as const;
     let index = 0;
     await check(
-      fc.asyncProperty(steps, async (program) => {
+      fc.asyncProperty(steps, fc.constantFrom(0, 1), async (program, pair) => {
+        const [receiver, endpoint] = [receivers[pair], endpoints[pair]];
         const here: Message[] = [];
         const taken: [UcxMessage, Message][] = [];
         const sends: Promise<void>[] = [];
@@ -71,9 +74,9 @@ for (const tls of ["tcp", "sm"]) {
         await Promise.all(sends);
         assertEquals(receiver.probe(0n, 0n), null);
       }),
-      15,
+      20,
     );
-    await Promise.all([sender.close(), receiver.close()]);
+    await Promise.all([sender, ...receivers].map((worker) => worker.close()));
   });
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
-import { takeMessageLimits } from "../../src/ucx/active_messages/message_limits.ts";
+import { takeWorkerLimits } from "../../src/ucx/active_messages/message_limits.ts";
 import type { OperationPool } from "../../src/ucx/operation.ts";
 import type { PoolStaging } from "../../src/ucx/pool_staging.ts";
 import { Progress } from "../../src/ucx/progress.ts";
@@ -45,7 +45,7 @@ export function openScripted(
     longestHeader: () => 8,
     cuda,
     cutShort: () => {},
-    limits: takeMessageLimits({}),
+    limits: takeWorkerLimits({}),
     isByHost: false,
     isPaired: false,
     hasRemoteMemory: true,

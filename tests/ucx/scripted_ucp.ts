@@ -20,6 +20,7 @@ import { WorkerResources } from "../../src/ucx/worker_resources.ts";
 /** Functions that return at once, not worth scripting. */
 const quiet = new Set([
   "ucp_worker_progress",
+  "ucp_tag_probe_nb",
   "ucp_worker_create",
   "ucp_worker_arm",
   "ucp_worker_get_efd",
@@ -39,6 +40,8 @@ export class ScriptedUcp {
   readonly handles: bigint[] = [];
   /** Values that the next functions that begin an operation return instead of a request. */
   readonly answers: bigint[] = [];
+  /** How many messages ucp_tag_probe_nb has yet to return; their handles are their numbers from the last to 1. */
+  unexpected = 0;
   /** Called once, before the next function that begins an operation returns. */
   onBegin: (() => void) | null = null;
   /** Called inside ucp_worker_progress. */
@@ -101,10 +104,14 @@ export class ScriptedUcp {
       case "ucp_worker_progress":
         this.onProgress?.();
         return 0;
+      case "ucp_tag_probe_nb":
+        return this.unexpected === 0 ? 0 : this.unexpected--;
       case "ucp_tag_send_nbx":
         return this.#begin(args[4], false, second);
       case "ucp_tag_recv_nbx":
         return this.#begin(args[5], true, second);
+      case "ucp_tag_msg_recv_nbx":
+        return this.#begin(args[4], true, second);
       case "ucp_am_recv_data_nbx":
         return this.#begin(args[4], false, third);
       case "ucp_ep_flush_nbx":

@@ -1,5 +1,5 @@
 /**
- * Limits on unsolicited messages: active ones and arrays, which arrive without a receive that has requested them.
+ * Limits on unsolicited messages: active ones, arrays, and tagged ones, where no receive has requested them.
  *
  * @module
  */
@@ -13,8 +13,20 @@ export interface MessageLimits {
   readonly messageBytes?: number;
 }
 
+/** Limits on unsolicited messages of a worker. */
+export interface WorkerLimits extends MessageLimits {
+  /**
+   * Tagged messages, of all peers together, that may wait for a receive that matches; each part of a
+   * {@linkcode UcxEndpoint.sendMany} is one. A later one is dropped, although its send succeeds, and counted: UCX does
+   * not say who has sent it. Default: as many as fit in memory.
+   */
+  readonly taggedMessages?: number;
+}
+
 /** The names of the limits. */
 export const messageLimitNames: OptionNames<MessageLimits> = { messages: true, messageBytes: true };
+
+const workerLimitNames: OptionNames<WorkerLimits> = { ...messageLimitNames, taggedMessages: true };
 
 // law ucx/checkLimitNumbers: ucx/listener, ucx/active_messages
 /** @throws {RangeError} unless all of them are at least 1 */
@@ -31,11 +43,11 @@ export function checkLimitNumbers(limits: Readonly<Record<string, number>>): voi
  * @throws {TypeError} for an unknown limit
  * @throws {RangeError} if one is out of range
  */
-export function takeMessageLimits(given: MessageLimits): Required<MessageLimits> {
-  checkOptions(given, messageLimitNames);
-  const { messages = Infinity, messageBytes = Infinity } = given;
-  checkLimitNumbers({ messages, messageBytes });
-  return { messages, messageBytes };
+export function takeWorkerLimits(given: WorkerLimits): Required<WorkerLimits> {
+  checkOptions(given, workerLimitNames);
+  const { messages = Infinity, messageBytes = Infinity, taggedMessages = Infinity } = given;
+  checkLimitNumbers({ messages, messageBytes, taggedMessages });
+  return { messages, messageBytes, taggedMessages };
 }
 
 /** Why a message is refused when `waiting` others wait already; null if it is accepted. */
