@@ -19,8 +19,15 @@ interface Stat {
   readonly start: bigint;
 }
 
-/** The identity of this process, unique on this machine and across machines. Zeros where there is no `/proc`. */
+/** The identity of this process, once it has been read: two files, 0.4 ms in Deno. */
+let own: Uint8Array<ArrayBuffer> | undefined;
+
+/**
+ * The identity of this process, unique on this machine and across machines. Zeros where there is no `/proc`, or no
+ * descriptor to read it with.
+ */
 export function ownIdentity(): Uint8Array<ArrayBuffer> {
+  if (own !== undefined) return own.slice();
   const bytes = new Uint8Array(new ArrayBuffer(identityBytes));
   const stat = readStat("self");
   const boot = readTextFile("/proc/sys/kernel/random/boot_id")?.trim().replaceAll("-", "");
@@ -29,7 +36,8 @@ export function ownIdentity(): Uint8Array<ArrayBuffer> {
   const fields = new DataView(bytes.buffer, 16);
   fields.setBigUint64(0, stat.start);
   fields.setUint32(8, stat.pid);
-  return bytes;
+  own = bytes;
+  return own.slice();
 }
 
 /** Whether an identity is that of this process. */
