@@ -71,7 +71,7 @@ export class PeerProcess {
     if (!isSame(0, 16) || isSame(16, identityBytes)) return null;
     const fields = new DataView(identity.buffer, identity.byteOffset + 16);
     const process = new PeerProcess(fields.getUint32(8), fields.getBigUint64(0));
-    return process.isGone() ? null : process;
+    return process.#runs() === true ? process : null;
   }
 
   // law ucx/PeerProcess.open: ucx/process_identity
@@ -86,10 +86,15 @@ export class PeerProcess {
   // law ucx/PeerProcess.isGone: ucx/process_identity
   /** Whether it has ended. A zombie counts as ended. */
   isGone(): boolean {
-    const stat = readStat(`${this.#pid}`);
     // With no descriptor left to open a file, nothing is known about any process.
-    if (stat === null) return readStat("self") !== null;
-    return stat.start !== this.#start || "ZXx".includes(stat.state);
+    return !(this.#runs() ?? readStat("self") === null);
+  }
+
+  // law ucx/PeerProcess.runs: ucx/process_identity
+  /** Whether it runs; null if nothing can be read about the process with its PID. */
+  #runs(): boolean | null {
+    const stat = readStat(`${this.#pid}`);
+    return stat === null ? null : stat.start === this.#start && !"ZXx".includes(stat.state);
   }
 }
 

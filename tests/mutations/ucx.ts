@@ -58,10 +58,11 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     [" || isSame(16, identityBytes)", "", "A worker watches its own process."],
     [
-      "return process.isGone() ? null : process;",
+      "return process.#runs() === true ? process : null;",
       "return process;",
       "A process that cannot be seen from here is reported as gone.",
     ],
+    ["process.#runs() === true", "!process.isGone()", "The same, if it could not be told when it was found."],
   ]),
   ...law("ucx/PeerProcess.open", [
     ["descriptor === null || !this.isGone()", "true", "Another process, which now has the PID, is watched."],
@@ -74,14 +75,12 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/PeerProcess.isGone", [
-    [
-      'if (stat === null) return readStat("self") !== null;',
-      "if (stat === null) return false;",
-      "A process that has ended counts as alive.",
-    ],
-    ['return readStat("self") !== null;', "return true;", "Where no file can be opened, every process counts as dead."],
-    ["stat.start !== this.#start || ", "", "A process that gets the PID of another one is mistaken for it."],
-    [' || "ZXx".includes(stat.state)', "", "A process whose exit code is never collected counts as alive for ever."],
+    ['readStat("self") === null', "true", "A process that has ended counts as alive."],
+    ['readStat("self") === null', "false", "Where no file can be opened, every process counts as dead."],
+  ]),
+  ...law("ucx/PeerProcess.runs", [
+    ["stat.start === this.#start && ", "", "A process that gets the PID of another one is mistaken for it."],
+    [' && !"ZXx".includes(stat.state)', "", "A process whose exit code is never collected counts as alive for ever."],
   ]),
   ...law("ucx/readStat", [
     ["\\(.*\\)", "\\(.*?\\)", "A program's name is read as the state of its process."],
