@@ -18,6 +18,7 @@ import {
   exportArrow,
   type FromArrowOptions,
   importArrow,
+  indexOfName,
   isField,
   isNullAt,
   knownNulls,
@@ -247,7 +248,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
 
   /** The child of a struct by its field's name, or of any nested array by number; not sliced by this array's offset. */
   child(name: string | number): ArrowArray {
-    const at = typeof name === "number" ? name : childrenOf(this.type).findIndex((field) => field.name === name);
+    const at = typeof name === "number" ? name : indexOfName(childrenOf(this.type), name);
     const child = this.children[at];
     if (child === undefined) throw new RangeError(`Cannot find child ${name} of an Arrow ${this.type.kind}`);
     return child;

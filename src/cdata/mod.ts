@@ -52,6 +52,7 @@ export {
   type ArrowTimeUnit,
   type ArrowType,
   childrenOf,
+  indexOfName,
   showType,
 } from "./type.ts";
 export { checkNode } from "./validate.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { equalTypes } from "./field.ts";
-import { type ArrowField, type ArrowType, childrenOf } from "./type.ts";
+import { type ArrowField, type ArrowType, childrenOf, indexOfName } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 // law cdata/applyRequestedSchema: arrow/release
@@ -103,9 +103,9 @@ function clash(ours: ArrowType, theirs: ArrowType): readonly [ArrowType, ArrowTy
   if (ours.kind === "null") return undefined; // null is a value of every type
   const [mine, wanted] = [childrenOf(ours), childrenOf(theirs)];
   if (families[ours.kind] !== families[theirs.kind] || mine.length !== wanted.length) return [ours, theirs];
-  const areNamed = ours.kind === "struct" && mine.every(({ name }) => wanted.some((one) => one.name === name));
+  const areNamed = ours.kind === "struct" && mine.every(({ name }) => indexOfName(wanted, name) >= 0);
   for (const [i, child] of mine.entries()) {
-    const other = areNamed ? wanted.find(({ name }) => name === child.name) : wanted[i];
+    const other = wanted[areNamed ? indexOfName(wanted, child.name) : i];
     const found = other === undefined ? undefined : clash(child.type, other.type);
     if (found !== undefined) return found;
   }

@@ -66,6 +66,25 @@ export function childrenOf(type: ArrowType): readonly ArrowField[] {
   }
 }
 
+/** Fields of at least this number are found by a map: it takes longer to build than one search. */
+const many = 32;
+
+/** The indices of the fields of wide structs by name. */
+const indices = new WeakMap<readonly ArrowField[], ReadonlyMap<string, number>>();
+
+// law cdata/indexOfName: arrow/array
+/** The index of the first field with a name; -1 if there is none. */
+export function indexOfName(fields: readonly ArrowField[], name: string): number {
+  if (fields.length < many) return fields.findIndex((field) => field.name === name);
+  let known = indices.get(fields);
+  if (known === undefined) {
+    const entries = fields.map((field, i) => [field.name, i] as const);
+    known = new Map(entries.reverse()); // of equal names the first stays
+    indices.set(fields, known);
+  }
+  return known.get(name) ?? -1;
+}
+
 /** A type in one line: `int32`, `list<utf8>`, `struct<city: utf8, mean: float64>`. */
 export function showType(type: ArrowType): string {
   switch (type.kind) {

@@ -166,6 +166,25 @@ test("a struct has the values of all of its fields, whatever their names", () =>
   );
 });
 
+test("a struct's child is found by the name of the first field that has it, among few and among many", () => {
+  const names = fc.array(fc.string({ maxLength: 2 }), { minLength: 1, maxLength: 100, size: "max" });
+  check(fc.property(names, fc.string({ maxLength: 2 }), (names, other) => {
+    const type = { kind: "int", bits: 32 } as const;
+    const children = names.map((name) => arrowField(type, { name }));
+    const array = new ArrowArray({
+      field: arrowField({ kind: "struct", children }),
+      length: 0,
+      buffers: [null],
+      children: children.map((field) => new ArrowArray({ field, length: 0, buffers: [null, null] })),
+    });
+    for (const name of [...names, other]) {
+      const child = array.children[names.indexOf(name)];
+      if (child === undefined) assertThrows(() => array.child(name), RangeError, "Cannot find child");
+      else assert(array.child(name) === child);
+    }
+  }));
+});
+
 test("texts and metadata keep every character and every byte, including a byte order mark", () => {
   const text = fc.tuple(fc.constantFrom("", "\ufeff"), fc.string({ unit: "binary", maxLength: 4 })).map((parts) =>
     parts.join("")

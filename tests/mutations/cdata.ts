@@ -396,10 +396,15 @@ export const cdataMutations: readonly Mutation[] = [
   ]),
   ...law("cdata/clash", [
     [
-      "const other = areNamed ? wanted.find(({ name }) => name === child.name) : wanted[i];",
+      "const other = wanted[areNamed ? indexOfName(wanted, child.name) : i];",
       "const other = wanted[i];",
       "Columns that are requested in another order are refused.",
     ],
+  ]),
+  ...law("cdata/indexOfName", [
+    ["entries.reverse()", "entries", "Of columns with the same name another one is found if there are many."],
+    ["fields.findIndex((field)", "fields.findLastIndex((field)", "The same, if there are few."],
+    ["?? -1", "?? 0", "A column that does not exist is found."],
   ]),
   ...law("cdata/readField", [
     ["  if (schema.release === 0n) throw", "  if (false) throw", "A released struct is accepted."],
