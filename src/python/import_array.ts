@@ -117,14 +117,18 @@ function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
   return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
 }
 
-// law python/importDescribed: python/malformed
-/** Imports an array by its array interface. A reference to the array keeps the memory alive. */
+// law python/importDescribed: python/malformed, python/numpy_imports
+/**
+ * Imports an array by its array interface. References to the array and to the dict keep the memory alive: that of a
+ * NumPy scalar is made for the dict, and only an entry of it refers to it.
+ */
 function importDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
   python.release(python.callHelper("check_elements", [python.retain(object)]));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
   const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
-  const owner = new Handle(python, python.retain(object));
+  const owners = [object, attribute].map((one) => new Handle(python, python.retain(one)));
+  const close = () => owners.forEach((owner) => owner.close());
   try {
     const copied = copyOut(python, attribute, () => unreadable);
     if (!(copied instanceof Map)) {
@@ -136,10 +140,10 @@ function importDescribed(python: Interpreter, object: bigint, options: ImportOpt
     if (!isReadable(description["typestr"]) && hasDtype(python, object)) {
       description["typestr"] = typeName(python, object);
     }
-    const [source, make, release] = [{ owner, [name]: description }, StridedMemoryView[makeView], () => owner.close()];
-    return isCuda ? fromCudaArrayInterface(source, options, make, release) : fromArrayInterface(source, make, release);
+    const [source, make] = [{ owners, [name]: description }, StridedMemoryView[makeView]] as const;
+    return isCuda ? fromCudaArrayInterface(source, options, make, close) : fromArrayInterface(source, make, close);
   } catch (error) {
-    owner.close();
+    close();
     throw error;
   } finally {
     python.release(attribute);

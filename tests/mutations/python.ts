@@ -156,6 +156,8 @@ export const pythonMutations: readonly Mutation[] = [
       "",
       "An array imported by its description has the wrong sign.",
     ],
+    ["[object, attribute].map(", "[object].map(", "A view of a NumPy scalar is of memory that was freed."],
+    ["[object, attribute].map(", "[attribute].map(", "A view that has no other owner is of memory that was freed."],
   ]),
   ...law("python/importBuffer", [
     [

@@ -119,3 +119,53 @@ test(...needs(missing, "an array of Python's is viewed by the call of any protoc
     assertEquals([seen.ptr, seen.toArray()], [same.ptr, [0n, 1n, 2n]]);
   }
 });
+
+// Their interface describes memory of a temporary array: views of it had the bytes of whatever came there later.
+test(...needs(missing, "a view of a NumPy scalar has its value, whatever Python computes meanwhile"), () => {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(`
+import numpy as np
+def scalars(numbers): return [np.complex128(complex(*number)) for number in numbers]
+def real(number): return np.float64(number)
+`);
+  const [scalars, real]: PyObject[] = [python.evaluate("scalars"), python.evaluate("real")];
+  assert(scalars !== undefined && real !== undefined);
+  const number = fc.double({ noNaN: true });
+  check(fc.property(fc.array(fc.tuple(number, number), { minLength: 1, maxLength: 20 }), (numbers) => {
+    using list: PyObject = scalars.$call(numbers);
+    const complex = [...list] as StridedMemoryView[]; // as NumPy documents
+    const reals = numbers.map(([number]) => {
+      using scalar: PyObject = real.$call(number);
+      return StridedMemoryView.from(scalar);
+    });
+    const pairs = numbers.map(([re, im]) => ({ re, im }));
+    assertEquals(complex.map((view) => view.item()), pairs);
+    assertEquals(reals.map((view) => view.item()), numbers.map(([number]) => number));
+    complex[0]?.set({ re: 1, im: 2 });
+    assertEquals(complex.slice(1).map((view) => view.item()), pairs.slice(1));
+    for (const view of [...complex, ...reals]) view.close();
+  }));
+});
+
+test(...needs(missing, "an object that describes memory of its own lives as long as a view of it"), () => {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(`
+import numpy as np, weakref
+class Described:
+    def __init__(self): self.memory = np.arange(4.0)
+    @property
+    def __array_interface__(self):
+        return {"version": 3, "shape": (4,), "typestr": "<f8", "data": self.memory.__array_interface__["data"]}
+def described():
+    global watched
+    one = Described()
+    watched = weakref.ref(one)
+    return one
+`);
+  const view = StridedMemoryView.from(python.evaluate("described()"));
+  const isAlive = () => python.evaluate("watched() is not None");
+  assert(isAlive());
+  assertEquals(view.toArray(), [0, 1, 2, 3]);
+  view.close();
+  assert(!isAlive());
+});
