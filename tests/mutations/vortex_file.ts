@@ -36,6 +36,7 @@ export const vortexFileMutations: readonly Mutation[] = [
       "numbers.set(layout, ahead.add(rangeOf(file, layout)))",
       "Segments are read again for each batch that needs them.",
     ],
+    ["      file.reader.checkOpen();\n", "", "A closed file gives all rows that were read already."],
   ]),
   ...law("vortex/planScan", [
     [

@@ -47,6 +47,8 @@ export interface FileReader {
   readonly gap: number;
   /** Bytes read so far, and in how many reads. */
   readonly statistics: { readonly bytes: number; readonly reads: number };
+  /** @throws {TypeError} once it is closed */
+  checkOpen(): void;
   read(offset: number, length: number): Promise<Uint8Array>;
   close(): void;
   /** Closes the source, if it can be closed, once `user` is collected. */
@@ -126,11 +128,15 @@ class CheckedReader implements FileReader, FinalizerState {
   }
 
   async read(offset: number, length: number): Promise<Uint8Array> {
-    if (this.closed) throw new TypeError("Cannot read a closed VortexFile");
+    this.checkOpen();
     if (!(offset >= 0 && length >= 0 && offset + length <= this.size)) {
       throw new VortexError("file", `Cannot read ${length} bytes at offset ${offset}: the file has ${this.size}`);
     }
     return await abortable(this.#exactly(offset, length), this.#closing.signal);
+  }
+
+  checkOpen(): void {
+    if (this.closed) throw new TypeError("Cannot read a closed VortexFile");
   }
 
   get closed(): boolean {

@@ -106,7 +106,7 @@ export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOpti
   }
   const [start, end] = rows;
   if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= layout.rows)) {
-    throw new RangeError(`Cannot scan the rows from ${start} to ${end} of ${layout.rows}`);
+    throw new RangeError(`Cannot scan the rows from ${show(start)} to ${show(end)} of ${layout.rows}`);
   }
   for (const [name, value] of [["batchRows", batchRows], ["readAhead", readAhead]] as const) {
     if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`Cannot scan with ${name} ${show(value)}`);
@@ -187,6 +187,7 @@ export async function* batchesOfScan(
     if (window === undefined) return;
     for (const { start, end } of batchesOf([window], plan.batchRows)) {
       signal?.throwIfAborted(); // what is read already does not wait for the reader
+      file.reader.checkOpen();
       const array = filtered(await reader.read(start, end), plan, file.home);
       if (array.length > 0) yield array;
     }
@@ -199,8 +200,15 @@ function abortableReader(reader: FileReader, signal: AbortSignal): FileReader {
     signal.throwIfAborted();
     return await abortable(reader.read(offset, length), signal);
   };
-  const { size, gap, statistics } = reader;
-  return { size, gap, statistics, read, close: () => reader.close(), closeWith: (user) => reader.closeWith(user) };
+  return {
+    size: reader.size,
+    gap: reader.gap,
+    statistics: reader.statistics,
+    checkOpen: () => reader.checkOpen(),
+    read,
+    close: () => reader.close(),
+    closeWith: (user) => reader.closeWith(user),
+  };
 }
 
 function rangeOf({ segments }: ScannedFile, { segment }: FlatLayout): ByteRange {

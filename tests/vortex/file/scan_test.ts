@@ -366,6 +366,23 @@ test("a scan that waits for a stalled read ends once its file is closed, or its 
   );
 });
 
+// What had been read ahead was returned after the close, up to the whole file.
+test("a scan ends once its file is closed, also between batches that are read already", async () => {
+  for (const signal of [undefined, new AbortController().signal]) {
+    const file = await openVortex(new URL("../../../examples/trips.vortex", import.meta.url));
+    const batches: number[] = [];
+    const scan = async () => {
+      const options = signal === undefined ? {} : { signal };
+      for await (const batch of file.scan({ batchRows: 100, ...options })) {
+        batches.push(batch.length);
+        if (batches.length === 3) file.close();
+      }
+    };
+    await assertRejects(scan, TypeError, "closed VortexFile");
+    assertEquals(batches, [100, 100, 100]);
+  }
+});
+
 test("a signal that is aborted ends a scan between batches too, and before the first", async () => {
   using file = await openVortex(chunkedFile(20));
   const stop = new AbortController();
