@@ -1131,6 +1131,7 @@ def make_tensor(memory, is_versioned, flags, data, device, type, shape, steps):
     return ctypes.addressof(struct)
 
 import builtins
+import operator
 import sys
 import types
 
@@ -1199,9 +1200,13 @@ def call_in_frame(function, arguments, keywords):
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
 generator_type = types.GeneratorType
 
+# Called from a frame: pandas looks at who sets an item.
+set_item, delete_item = operator.setitem, operator.delitem
+
 # Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys
 
+import contextlib
 import ctypes
 import os
 import threading
@@ -1220,6 +1225,9 @@ enter = javascript_thread = bell = None
 # keys are dead.
 numbers_for_javascript = (ctypes.c_int32 * 2)()
 javascript_numbers = ctypes.addressof(numbers_for_javascript)
+
+# Of a thread whose \`while_waiting\` is set: the context in which it waits for JavaScript.
+of_thread = threading.local()
 
 live = {}  # weak references to what JavaScript keeps something for, by its key
 dead = []  # keys of what is gone
@@ -1350,7 +1358,12 @@ class Request:
 # law python/ask_for: python/functions
 def ask_for(key, arguments, keywords, name):
     """Have JavaScript call a function on its own thread, and wait for the result."""
-    request = Request(key, arguments, keywords)
+    with getattr(of_thread, "while_waiting", contextlib.nullcontext)():
+        return answer_to(Request(key, arguments, keywords), name)
+
+
+def answer_to(request, name):
+    """Wait for what JavaScript answers."""
     requests.append(request)
     ring()
     call, since = None, 0.0
@@ -1391,7 +1404,7 @@ import queue
 import threading
 
 
-MAX_THREADS = 32  # calls that run at the same time; others wait for one of them
+MAX_THREADS = 32  # calls that run at the same time, not counting those that wait for JavaScript; others wait for one
 
 jobs = queue.SimpleQueue()
 threads_lock = threading.Lock()
@@ -1434,24 +1447,54 @@ def begin_call(number, function, arguments, keywords):
         run_in_loop(job)
         return job
     with threads_lock:
-        is_needed = waiting_count == 0 and thread_count < MAX_THREADS
+        is_needed = waiting_count <= 0 and thread_count < MAX_THREADS
         if is_needed:
             thread_count += 1
         else:
             waiting_count -= 1  # a thread that waits takes it, or one that becomes free
     jobs.put(job)
     if is_needed:
-        threading.Thread(target=work, name="causeway", daemon=True).start()
+        start_thread()
     return job
 
 
+def start_thread():
+    """Start a thread, which was counted."""
+    threading.Thread(target=work, name="causeway", daemon=True).start()
+
+
+# law python/work: python/async
 def work():
     """Do jobs, one after the other."""
-    global waiting_count
+    global thread_count, waiting_count
+    of_thread.while_waiting = lent
     while True:
         do(jobs.get())
         with threads_lock:
+            if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
+                thread_count -= 1
+                return
             waiting_count += 1
+
+
+# law python/lent: python/async
+@contextlib.contextmanager
+def lent():
+    """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them."""
+    global thread_count, waiting_count
+    with threads_lock:
+        is_needed = waiting_count < 0
+        if is_needed:
+            waiting_count += 1
+        else:
+            thread_count -= 1
+    if is_needed:
+        start_thread()
+    try:
+        yield
+    finally:
+        with threads_lock:
+            thread_count += 1
 
 
 def do(job):

@@ -55,6 +55,8 @@ type Helper =
   | "object_from_tensor"
   | "offer_exchange_api"
   | "call_method"
+  | "set_item"
+  | "delete_item"
   | "integer_of"
   | "pairs_of"
   | "slice"
@@ -104,6 +106,10 @@ const maxArguments = 64;
 
 /** The argument count that a call is passed, with the flag that the word before the arguments may be overwritten. */
 const countsOf = Array.from({ length: maxArguments + 1 }, (_, i) => BigInt(i) | 1n << 63n);
+
+/** How much of an object's text an error message shows, and a console. */
+const longestShown = 100;
+const longestDisplay = 10_000;
 
 /** Cells for a call, and the functions that make it from their own frame. */
 type Frames = Readonly<Record<"function" | "arguments" | "keywords" | "byPosition" | "byOne" | "byName", bigint>>;
@@ -769,14 +775,25 @@ export class Interpreter {
   }
 
   // law python/Interpreter.show: python/object, python/frame, python/leaks
-  /** An object as shown in error messages: its `str()`, or why that fails. */
-  show(object: bigint): string {
+  /** An object as a console shows it: its `str()`, which may be long, or why that fails. */
+  display(object: bigint): string {
     try {
-      return this.str(object);
+      const text = this.str(object);
+      const more = text.length - longestDisplay;
+      return more <= 0 ? text : `${text.slice(0, longestDisplay)}... ${more} more characters`;
     } catch (error) {
       if (!(error instanceof PythonError)) throw error;
       return `<an object whose str() fails: ${error.message}>`;
     }
+  }
+
+  /** An object as an error message shows it: as {@linkcode display}, or the beginning, and its type. */
+  show(object: bigint): string {
+    const text = this.display(object);
+    const [line = ""] = text.split("\n", 1);
+    if (line.length <= longestShown && line.length === text.length) return text;
+    const name = this.textOf(BigInt(this.typeOf(object)), "__name__");
+    return `an instance of ${name} (${line.slice(0, longestShown).trimEnd()}...)`;
   }
 
   /** Whether an object is an instance of a type, and not of a subtype. */

@@ -31,12 +31,14 @@ import { type NativeCalls, Taken } from "./native_calls.ts";
 import { Keywords } from "./keywords.ts";
 import {
   deleteAttribute,
-  deleteItem,
+  deleteIndexed,
   has,
   hasAttribute,
+  indexKey,
   isIndex,
   nameOf,
   setAttribute,
+  setIndexed,
   setItem,
 } from "./python_members.ts";
 import { jsonOf, withObjects } from "./copied.ts";
@@ -205,6 +207,30 @@ function handleIn(target: Target): Handle {
   return handle;
 }
 
+/** Attributes of Python objects with the name that JavaScript calls of whatever a promise is given. */
+const thens = new WeakSet<object>();
+
+// law python/checkNotAwaited: python/async
+/**
+ * Refuses a call that a promise makes, with its own two functions, of an attribute `then` that is Python's.
+ *
+ * @throws {TypeError} with which the promise is then rejected
+ */
+function checkNotAwaited(handle: Handle, args: readonly unknown[]): void {
+  const { proxy } = handle;
+  if (proxy === null || !thens.has(proxy) || !args.every(isFunctionOfPromise)) return;
+  throw new TypeError(
+    "Cannot give a promise a Python object with an attribute `then`, which JavaScript calls of whatever is awaited or " +
+      "returned by an async function: give it inside an array, as [object]",
+  );
+}
+
+/** Whether a value is a function that a promise has made for its own settlement: native, without a name. */
+function isFunctionOfPromise(value: unknown): boolean {
+  return typeof value === "function" && handleOf(value) === undefined && value.name === "" && value.length === 1 &&
+    Function.prototype.toString.call(value).includes("[native code]");
+}
+
 // law python/traps: python/object, python/frame, python/leaks, python/values
 /** The traps of every `PyObject`: one shared object, because creating closures for each takes longer than a call. */
 const traps: ProxyHandler<Target> = {
@@ -212,9 +238,11 @@ const traps: ProxyHandler<Target> = {
     const handle = handleIn(target);
     if (typeof key === "symbol") return key === behind ? handle : memberOf(handle, key);
     if (key.charCodeAt(0) === 36) return memberOf(handle, key); // $
-    if (isIndex(key)) return itemValue(handle, [BigInt(key)]);
+    if (isIndex(key)) return indexedValue(handle, key);
     if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) return answerToJavaScript(handle, key);
-    return attributeValue(handle, key);
+    const value = attributeValue(handle, key);
+    if (key === "then" && typeof value === "function") thens.add(value);
+    return value;
   },
   has(target, key) {
     const handle = handleIn(target);
@@ -223,17 +251,24 @@ const traps: ProxyHandler<Target> = {
   },
   set(target, key, value: unknown) {
     const name = nameOf(key, "set");
-    if (isIndex(name)) setItem(handleIn(target), BigInt(name), value);
+    if (isIndex(name)) setIndexed(handleIn(target), name, value);
     else setAttribute(handleIn(target), name, value);
     return true;
   },
   deleteProperty(target, key) {
     const name = nameOf(key, "delete");
-    if (isIndex(name)) deleteItem(handleIn(target), BigInt(name));
+    if (isIndex(name)) deleteIndexed(handleIn(target), name);
     else deleteAttribute(handleIn(target), name);
     return true;
   },
-  // JavaScript's own reflection functions do not reach Python.
+  // A dict can be spread; of other objects JavaScript's own reflection functions see nothing.
+  ownKeys: (target) => keysOfDict(handleIn(target)),
+  getOwnPropertyDescriptor(target, key) {
+    const handle = handleIn(target);
+    if (typeof key !== "string" || !isKeyOfDict(handle, key)) return undefined;
+    const value = isIndex(key) ? indexedValue(handle, key) : attributeValue(handle, key);
+    return { value, writable: true, enumerable: true, configurable: true };
+  },
   defineProperty: () => false,
   preventExtensions: () => false,
   setPrototypeOf: () => false,
@@ -374,7 +409,7 @@ export function begin(
 /** What a console shows. It must not fail for any object. */
 function inspect(handle: Handle): string {
   const { python } = handle;
-  return handle.isClosed ? "PyObject (closed)" : python.locked(() => `PyObject ${python.show(handle.object)}`);
+  return handle.isClosed ? "PyObject (closed)" : python.locked(() => `PyObject ${python.display(handle.object)}`);
 }
 
 function show(handle: Handle): string {
@@ -491,20 +526,64 @@ function itemValue(handle: Handle, keys: readonly unknown[]): unknown {
   }
 }
 
-// law python/item: python/object, python/frame, python/leaks
-function item(handle: Handle, keys: readonly unknown[]): bigint {
-  const { python, object } = handle;
-  const objects = toPython(python, keys);
-  const [only = 0n] = objects;
-  const key = objects.length === 1 ? only : python.tuple(objects);
+// law python/keysOfDict: python/object, python/leaks
+/**
+ * The keys of a dict by which its items are properties; none of another object.
+ *
+ * @throws {TypeError} if an item is no property of its key: a copy of the object would lack it
+ */
+function keysOfDict(handle: Handle): string[] {
+  const { python } = handle;
+  if (!python.locked(() => python.isKeyed(handle.object))) return [];
+  const keys = Array.from(iterate(handle, fromPython));
+  const names = keys.map(String);
+  const odd = keys.find((key, i) => {
+    const name = names[i] ?? "";
+    return typeof key === "string" ? hasAttribute(handle, name) || askedByJavaScript.has(name) : !isIndex(name);
+  });
+  if (odd === undefined && new Set(names).size === names.length) return names;
+  const why = odd === undefined ? "an int and a string are keys of the same name" : `${String(odd)} is not one of them`;
+  throw new TypeError(
+    `Cannot list a dict's keys as properties: ${why}. Copy it by $value() or $value({ objects: true })`,
+  );
+}
+
+function isKeyOfDict(handle: Handle, name: string): boolean {
+  const { python } = handle;
+  return python.locked(() => python.isKeyed(handle.object)) && has(handle, name) && !hasAttribute(handle, name);
+}
+
+/** The item for a name that denotes one. */
+function indexedValue(handle: Handle, name: string): unknown {
+  const { python, options } = handle;
+  python.enter();
+  try {
+    const { object } = handle;
+    return fromPython(python, itemFor(python, object, indexKey(python, object, name)), options);
+  } finally {
+    python.leave();
+  }
+}
+
+// law python/itemFor: python/object, python/frame, python/leaks
+/** The item for a key, which it adopts. */
+function itemFor(python: Interpreter, object: bigint, key: bigint): bigint {
   const found = python.api.objects.PyObject_GetItem(object, key);
   python.release(key);
   return python.check(found);
 }
 
+function item(handle: Handle, keys: readonly unknown[]): bigint {
+  const { python, object } = handle;
+  const objects = toPython(python, keys);
+  const [only = 0n] = objects;
+  return itemFor(python, object, objects.length === 1 ? only : python.tuple(objects));
+}
+
 // law python/call: python/native_calls, python/kept_attributes, python/object
 function call(handle: Handle, args: readonly unknown[]): unknown {
   const { python } = handle;
+  if (args.length === 2 && typeof args[0] === "function") checkNotAwaited(handle, args);
   const native = python.nativeCalls;
   const inspects = handle.isKnownToInspectFrame;
   const object = handle.held;

@@ -56,7 +56,7 @@ export function has(handle: Handle, name: string): boolean {
     if (name === "length" && python.typeHas(object, "__len__")) return true;
     const isMapping = python.typeHas(object, "keys"); // the same test as dict()
     if (!isMapping && !isIndex(name)) return false;
-    const key = isIndex(name) ? python.integer(BigInt(name)) : python.text(name);
+    const key = isIndex(name) ? indexKey(python, object, name) : python.text(name);
     let found: boolean;
     // __getitem__ of some mappings, such as defaultdict, inserts an item
     if (isMapping) found = objects.PySequence_Contains(object, key) === 1;
@@ -120,27 +120,66 @@ export function setItem(handle: Handle, key: unknown, value: unknown): void {
   const { python } = handle;
   python.enter();
   try {
-    const { object } = handle;
-    const [keyObject = 0n, valueObject = 0n] = toPython(python, [key, value]);
-    const code = python.api.objects.PyObject_SetItem(object, keyObject, valueObject);
-    python.release(keyObject);
-    python.release(valueObject);
-    python.checkInt(code);
+    const { object } = handle; // before a stream among the values is consumed
+    inFrame(python, "set_item", object, toPython(python, [key, value]));
   } finally {
     python.leave();
   }
 }
 
-/** Deletes the item for an index. */
-export function deleteItem(handle: Handle, key: bigint): void {
+/** Sets the item for a name that denotes one. */
+export function setIndexed(handle: Handle, name: string, value: unknown): void {
   const { python } = handle;
   python.enter();
   try {
-    const keyObject = python.integer(key);
-    const code = python.api.objects.PyObject_DelItem(handle.object, keyObject);
-    python.release(keyObject);
-    python.checkInt(code);
+    const { object } = handle;
+    const made = toPython(python, [value]);
+    inFrame(python, "set_item", object, [indexKey(python, object, name), ...made]);
   } finally {
     python.leave();
   }
+}
+
+/** Deletes the item for a name that denotes one. */
+export function deleteIndexed(handle: Handle, name: string): void {
+  const { python } = handle;
+  python.enter();
+  try {
+    const { object } = handle;
+    inFrame(python, "delete_item", object, [indexKey(python, object, name)]);
+  } finally {
+    python.leave();
+  }
+}
+
+/** Changes an item from a frame, into which some classes look; adopts the references to the arguments. */
+function inFrame(
+  python: Interpreter,
+  helper: "set_item" | "delete_item",
+  object: bigint,
+  args: readonly bigint[],
+): void {
+  const call = [python.retain(object), ...args];
+  python.release(python.check(python.tryCallFramed(python.helper(helper), call, 0n)));
+}
+
+// law python/indexKey: python/object, python/leaks
+/**
+ * The key for a name that denotes an item, as a new reference: an int, unless only the string is a key of a dict, as in
+ * what was read from JSON.
+ */
+export function indexKey(python: Interpreter, object: bigint, name: string): bigint {
+  const integer = python.integer(BigInt(name));
+  if (!python.isKeyed(object) || contains(python, object, integer)) return integer;
+  const text = python.text(name);
+  const isText = contains(python, object, text);
+  python.release(isText ? integer : text);
+  return isText ? text : integer;
+}
+
+function contains(python: Interpreter, object: bigint, key: bigint): boolean {
+  const { objects, errors } = python.api;
+  const found = objects.PySequence_Contains(object, key);
+  if (found < 0) errors.PyErr_Clear(); // of a class that has its own test: it will say so when it is read
+  return found === 1;
 }

@@ -230,15 +230,67 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/setAttribute", [
     ["    python.release(made);\n", "", "Values that are set as attributes are never freed."],
   ]),
-  ...law("python/item", [
+  ...law("python/itemFor", [
     [
       "  python.release(key);\n  return python.check(found);\n",
       "  return python.check(found);\n",
       "Keys are never freed.",
     ],
   ]),
+  ...law("python/keysOfDict", [
+    [
+      "  if (odd === undefined && new Set(names).size === names.length) return names;\n",
+      "  return names;\n",
+      "A copy of a dict lacks items, or has others.",
+    ],
+    ["hasAttribute(handle, name) || askedByJavaScript.has(name)", "false", "A copy of a dict has methods for items."],
+    ["new Set(names).size === names.length", "true", "A copy of a dict has one item of two."],
+  ]),
+  ...law("python/checkNotAwaited", [
+    [
+      "!thens.has(proxy) || !args.every(isFunctionOfPromise)",
+      "true",
+      "An object with a method then is never delivered.",
+    ],
+    [" || !args.every(isFunctionOfPromise)", "", "A program cannot call a method then."],
+  ]),
+  ...law("python/work", [
+    [
+      "    of_thread.while_waiting = lent\n",
+      "",
+      "Calls that wait for JavaScript, which waits for others, wait for ever.",
+    ],
+    [
+      "            if thread_count > MAX_THREADS:",
+      "            if False:",
+      "Threads that are not needed any more never end.",
+    ],
+  ]),
+  ...law("python/lent", [
+    [
+      "        is_needed = waiting_count < 0\n",
+      "        is_needed = False\n",
+      "Calls that had begun to wait for a thread wait for ever.",
+    ],
+    ["            thread_count += 1\n", "            pass\n", "There are ever more threads."],
+  ]),
+  ...law("python/indexKey", [
+    ["python.integer(BigInt(name))", "python.integer(BigInt(Number(name)))", "A large key becomes a different one."],
+    [
+      "!python.isKeyed(object) || contains(python, object, integer)",
+      "true",
+      "A dict that was read from JSON has no item for a key of digits.",
+    ],
+    ["contains(python, object, text)", "true", "A missing key is reported as a string."],
+    ["  python.release(isText ? integer : text);\n", "", "Keys are never freed."],
+    ["  if (found < 0) errors.PyErr_Clear();", "", "A dict's own test for a key that fails makes the next call fail."],
+  ]),
   ...law("python/setItem", [
-    ["    python.release(valueObject);\n", "", "Values that are set as items are never freed."],
+    [
+      "python.release(python.check(python.tryCallFramed(python.helper(helper), call, 0n)))",
+      "python.release(python.check(python.tryCall(python.helper(helper), call)))",
+      "Columns of pandas cannot be set.",
+    ],
   ]),
   ...law("python/rawCall", [
     ["    handle.endCall();\n", "", "A method that was read for a call keeps its object alive."],
@@ -644,7 +696,11 @@ export const pythonMutations: readonly Mutation[] = [
     ["  defineProperty: () => false,\n", "", "A property is defined outside Python's object, where it cannot be seen."],
     ["  preventExtensions: () => false,\n", "", "An object that is not frozen is reported as frozen."],
     [' || key === "toString") return true;', ") return true;", "A member that can be read is reported as missing."],
-    ["[BigInt(key)]);", "[Number(key)]);", "A large key becomes a different one."],
+    [
+      "  ownKeys: (target) => keysOfDict(handleIn(target)),\n",
+      "",
+      "A copy of an object has Causeway's own properties.",
+    ],
   ]),
   ...law("python/importIfPossible", [
     [

@@ -282,3 +282,55 @@ test(needs(missing, staysAlive)[0], { skip: missing !== null, ...patiently }, as
     assertEquals([code, stdout.trim()], [0, printed], stderr);
   }
 });
+
+// Threads that waited for JavaScript counted as busy: 32 of them, whose functions called Python, waited for ever.
+test(
+  ...needs(missing, "calls that wait for JavaScript leave room for those that JavaScript waits for"),
+  async () => {
+    const python = open();
+    python.run("def call(function, value): return function(value)");
+    const call = python.async(python.evaluate("call"));
+    const next = (value: number) => value + 1;
+    const request = (i: number) => call(async (value: number) => await call(next, value), i);
+    const all = Promise.all(Array.from({ length: 100 }, (_, i) => request(i)));
+    assertEquals(
+      await Promise.race([all, setTimeout(30_000, "late", { ref: false })]),
+      Array.from({ length: 100 }, (_, i) => i + 1),
+    );
+    const nested = async (depth: number): Promise<number> => depth === 0 ? 0 : await call(nested, depth - 1) + 1;
+    const late = setTimeout(30_000, -1, { ref: false });
+    assertEquals(await Promise.race([nested(50), late]), 50);
+    // What they wait for had begun before they waited: it was waiting for a thread.
+    const last = Promise.withResolvers<number>();
+    const first = Array.from({ length: 32 }, () => call(() => last.promise, 0));
+    last.resolve(call(next, 6));
+    assertEquals(
+      new Set(await Promise.race([Promise.all(first), setTimeout(30_000, [], { ref: false })])),
+      new Set([7]),
+    );
+    const threads = () => python.evaluate("sum(t.name == 'causeway' for t in __import__('threading').enumerate())");
+    for (let i = 0; i < 100 && threads() > 32; i++) await setTimeout(20);
+    assert(threads() <= 32, "threads that are not needed any more end");
+  },
+);
+
+test(
+  ...needs(missing, "a promise refuses an object whose attribute then is Python's, which it would call"),
+  async () => {
+    const python = open();
+    python.run(`
+class Thenable:
+    def __init__(self): self.calls = []
+    def then(self, *values):
+        self.calls.append(values)
+        return self
+`);
+    using thenable: PyObject = python.evaluate("Thenable()");
+    await assertRejects(() => Promise.resolve(thenable), TypeError, "attribute `then`");
+    await assertRejects(() => python.async(python.evaluate("lambda: Thenable()"))(), TypeError, "attribute `then`");
+    assertEquals((await Promise.resolve([thenable]))[0], thenable);
+    thenable["then"](1);
+    thenable["then"](() => 1, () => 2); // as a program's own call
+    assertEquals(thenable["calls"].length, 2);
+  },
+);

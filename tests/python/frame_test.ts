@@ -159,3 +159,35 @@ for (const example of examplesOf("docs/python.md", guide, "python")) {
     runExample(example, { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable });
   });
 }
+
+// pandas looks for who sets a column, and refused it: "call stack is not deep enough".
+test(
+  ...needs(missing, "a class that looks at its caller when an item is set or deleted finds the module __main__"),
+  () => {
+    const python = open();
+    python.run(`
+import sys
+class Looks:
+    def __init__(self): self.seen = []
+    def look(self, what): self.seen.append([what, sys._getframe(2).f_code.co_filename, sys._getframe(2).f_globals["__name__"]])
+    def __setitem__(self, key, value): self.look([key, value])
+    def __delitem__(self, key): self.look([key])
+`);
+    using object: PyObject = python.evaluate("Looks()");
+    object[1] = 2;
+    object.$setItem("a", 3);
+    delete object[1];
+    using seen: PyObject = object["seen"];
+    const from = ["<JavaScript>", "__main__"];
+    assertEquals(seen.$value(), [[[1, 2], ...from], [["a", 3], ...from], [[1], ...from]]);
+  },
+);
+
+test(...needs(missingPandas, "columns and items of pandas' objects can be set"), () => {
+  const python = open();
+  using frame: PyObject = python.import("pandas")["DataFrame"].$call({ a: [1, 2] });
+  frame.$setItem("b", [3, 4]);
+  using series: PyObject = python.import("pandas")["Series"].$call([1, 2]);
+  series[0] = 5;
+  assertEquals([frame.$item("b")["tolist"]().$value(), series["tolist"]().$value()], [[3, 4], [5, 2]]);
+});

@@ -169,6 +169,14 @@ function operations(python: Python): Record<string, () => void> {
       fail(() => delete dict["b"]);
       fail(() => dict["keys"] = 1);
     },
+    "strings of digits as keys": () => {
+      using dict: PyObject = python.evaluate("{str(10**20): 1, 5000: 2}");
+      const [digits, number, other] = [`1${"0".repeat(20)}`, "5000", "70000"];
+      assertEquals([dict[digits], dict[number], other in dict, Object.keys(dict).length], [1, 2, false, 2]);
+      dict[digits] = 3;
+      delete dict[digits];
+      fail(() => dict[other]);
+    },
     "functions of JavaScript": () => {
       const call: PyObject = python.evaluate("lambda function, *args, **named: function(*args, **named)");
       assertEquals(call((x: number, y: string) => `${x}${y}`, 2 ** 40, "a"), `${2 ** 40}a`);

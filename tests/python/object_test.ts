@@ -192,6 +192,42 @@ test(
       }),
       300,
     );
+    // A dict that was read from JSON has strings of digits as keys; one that has both is asked for the int.
+    const text = fc.oneof(fc.nat(20).map(String), name);
+    const asked = ["then", "toJSON", "constructor", "toString"]; // by JavaScript, of any object
+    check(
+      fc.property(fc.uniqueArray(text, { maxLength: 8 }), fc.uniqueArray(fc.nat(20)), text, (texts, ints, changed) => {
+        const model = new Map<unknown, string>([
+          ...ints.map((key) => [key, `int ${key}`] as const),
+          ...texts.map((key) => [key, `text ${key}`] as const),
+        ]);
+        using dict: PyObject = python.builtins["dict"].$call(model);
+        const isDigits = (key: string) => /^(0|[1-9]\d*)$/.test(key);
+        const keyOf = (key: string) => model.has(Number(key)) || (!model.has(key) && isDigits(key)) ? Number(key) : key;
+        for (const key of texts.filter(isDigits)) {
+          assert(key in dict);
+          assertEquals(dict[key], model.get(keyOf(key)));
+        }
+        const isAmbiguous = texts.some((key) =>
+          ints.map(String).includes(key) || isAttribute(dict, key) || asked.includes(key)
+        );
+        if (isAmbiguous) assertThrows(() => Object.keys(dict), TypeError, "$value(");
+        else assertEquals({ ...dict }, Object.fromEntries([...model].map(([key, value]) => [String(key), value])));
+        if (!isDigits(changed)) return;
+        dict[changed] = "set";
+        model.set(keyOf(changed), "set");
+        assertEquals(dict.$value(), model);
+        delete dict[changed];
+        model.delete(keyOf(changed));
+        assertEquals(dict.$value(), model);
+      }),
+      300,
+    );
+    python.run("class Strict(dict):\n    def __contains__(self, key): raise ValueError('strict')");
+    using strict: PyObject = python.evaluate("Strict({7: 'seven', '8': 'eight'})");
+    assertEquals(strict[7], "seven");
+    assertThrows(() => strict[8], PythonError, "KeyError: 8");
+    assertEquals([Object.keys(python.evaluate("[1, 2]")), { ...python.evaluate("object()") }], [[], {}]);
     using grows: PyObject = python.import("collections")["defaultdict"].$call(python.builtins["int"]);
     assertFalse("a" in grows);
     assertFalse(0 in grows);
@@ -251,6 +287,22 @@ class Odd:
   // An error about such an object still says what is wrong.
   assertThrows(() => StridedMemoryView.from(mute), TypeError, "Cannot view");
   assertThrows(() => ArrowArray.from(mute), Error, "it has no __arrow_c_device_array__()");
+});
+
+test(...needs(missing, "an error shows the beginning of an object whose text is long, and its type"), () => {
+  const python = open();
+  check(fc.property(fc.array(fc.constantFrom("a", "b c", "\n"), { maxLength: 80, size: "max" }), (parts) => {
+    const text = parts.join("");
+    using object: PyObject = python.evaluate("lambda text: type('Named', (), {'__str__': lambda self: text})()").$call(
+      text,
+    );
+    const { message } = assertThrows(() => StridedMemoryView.from(object), TypeError);
+    const isShort = text.length <= 100 && !text.includes("\n");
+    const shown = isShort ? text : `an instance of Named (${text.split("\n", 1)[0]?.slice(0, 100).trimEnd()}...)`;
+    assertEquals(message, `Cannot view ${shown}: expected a Python array`);
+  }));
+  using long: PyObject = python.evaluate("list(range(100_000))");
+  assert(inspect(long).length < 11_000 && inspect(long).includes("more characters"));
 });
 
 test(...needs(missing, "a stream is consumed by a call only if everything else can be passed"), () => {

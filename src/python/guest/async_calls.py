@@ -6,9 +6,9 @@ import queue
 import threading
 
 from .call_frames import call_in_frame
-from .javascript_functions import ring
+from .javascript_functions import of_thread, ring
 
-MAX_THREADS = 32  # calls that run at the same time; others wait for one of them
+MAX_THREADS = 32  # calls that run at the same time, not counting those that wait for JavaScript; others wait for one
 
 jobs = queue.SimpleQueue()
 threads_lock = threading.Lock()
@@ -51,24 +51,54 @@ def begin_call(number, function, arguments, keywords):
         run_in_loop(job)
         return job
     with threads_lock:
-        is_needed = waiting_count == 0 and thread_count < MAX_THREADS
+        is_needed = waiting_count <= 0 and thread_count < MAX_THREADS
         if is_needed:
             thread_count += 1
         else:
             waiting_count -= 1  # a thread that waits takes it, or one that becomes free
     jobs.put(job)
     if is_needed:
-        threading.Thread(target=work, name="causeway", daemon=True).start()
+        start_thread()
     return job
 
 
+def start_thread():
+    """Start a thread, which was counted."""
+    threading.Thread(target=work, name="causeway", daemon=True).start()
+
+
+# law python/work: python/async
 def work():
     """Do jobs, one after the other."""
-    global waiting_count
+    global thread_count, waiting_count
+    of_thread.while_waiting = lent
     while True:
         do(jobs.get())
         with threads_lock:
+            if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
+                thread_count -= 1
+                return
             waiting_count += 1
+
+
+# law python/lent: python/async
+@contextlib.contextmanager
+def lent():
+    """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them."""
+    global thread_count, waiting_count
+    with threads_lock:
+        is_needed = waiting_count < 0
+        if is_needed:
+            waiting_count += 1
+        else:
+            thread_count -= 1
+    if is_needed:
+        start_thread()
+    try:
+        yield
+    finally:
+        with threads_lock:
+            thread_count += 1
 
 
 def do(job):

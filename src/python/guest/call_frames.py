@@ -5,6 +5,7 @@ calls it: it fails, or crashes with the process.
 """
 
 import builtins
+import operator
 import sys
 import types
 
@@ -72,6 +73,9 @@ def call_in_frame(function, arguments, keywords):
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
 generator_type = types.GeneratorType
+
+# Called from a frame: pandas looks at who sets an item.
+set_item, delete_item = operator.setitem, operator.delitem
 
 # Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys

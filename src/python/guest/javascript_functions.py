@@ -13,6 +13,7 @@ answers. Only a coroutine waits for ever, for a function whose promise waits for
 that both run on.
 """
 
+import contextlib
 import ctypes
 import os
 import threading
@@ -31,6 +32,9 @@ enter = javascript_thread = bell = None
 # keys are dead.
 numbers_for_javascript = (ctypes.c_int32 * 2)()
 javascript_numbers = ctypes.addressof(numbers_for_javascript)
+
+# Of a thread whose `while_waiting` is set: the context in which it waits for JavaScript.
+of_thread = threading.local()
 
 live = {}  # weak references to what JavaScript keeps something for, by its key
 dead = []  # keys of what is gone
@@ -161,7 +165,12 @@ class Request:
 # law python/ask_for: python/functions
 def ask_for(key, arguments, keywords, name):
     """Have JavaScript call a function on its own thread, and wait for the result."""
-    request = Request(key, arguments, keywords)
+    with getattr(of_thread, "while_waiting", contextlib.nullcontext)():
+        return answer_to(Request(key, arguments, keywords), name)
+
+
+def answer_to(request, name):
+    """Wait for what JavaScript answers."""
     requests.append(request)
     ring()
     call, since = None, 0.0
