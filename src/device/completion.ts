@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { checkCuda, cudaError, observerOf } from "../driver/mod.ts";
+import { checkCuda, type CudaDriver, cudaError, innermost, observerOf } from "../driver/mod.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
 import { createWakeup } from "../unix/mod.ts";
 import { isCapturing } from "./graph/active_captures.ts";
@@ -15,7 +15,7 @@ import { internals } from "./stream_internals.ts";
 /** How often to check whether a stream that is waited for has failed, in milliseconds. */
 const failureCheck = 100;
 
-// law device/completion: device/stream, memory/memory_programs, sim/behaviours, order/pageable_in_use
+// law device/completion: checker/polls, device/stream, memory/memory_programs, sim/behaviours, order/pageable_in_use
 /**
  * Settles when everything enqueued on a stream so far is done.
  *
@@ -47,21 +47,28 @@ export async function completion(stream: CudaStream, handle: bigint): Promise<vo
   checkCuda(driver, "cuLaunchHostFunc", code);
   passed?.();
   if (isCapturing(driver)) return;
-  const state = query(stream, handle);
-  if (state === CUresult.CUDA_SUCCESS) stream[internals].passed();
-  else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
+  // Whether later work is done as well is chance: the program has not waited for it.
+  const asked = innermost(driver);
+  const state = query(stream, handle, asked);
+  if (state === CUresult.CUDA_SUCCESS && asked === driver) stream[internals].passed();
+  if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
 }
 
 // law device/query: memory/beside_captures
-/** Queries the driver whether a stream, open or retained, is done. @returns `CUresult` */
-export function query(stream: CudaStream, handle: bigint): number {
-  const { driver } = stream.device;
-  return besideCaptures(driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)));
+/**
+ * Queries the driver whether a stream, open or retained, is done.
+ *
+ * @param driver the device's, or the innermost if the program did not ask: an observer takes an answer for a wait
+ * @returns `CUresult`
+ */
+export function query(stream: CudaStream, handle: bigint, driver: CudaDriver): number {
+  return besideCaptures(stream.device.driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)));
 }
 
 /** Whether the stream's work has failed. While anything is captured no stream may be queried: the answer is then no. */
 function hasFailed(stream: CudaStream, handle: bigint): boolean {
-  if (isCapturing(stream.device.driver)) return false;
-  const code = query(stream, handle);
+  const { driver } = stream.device;
+  if (isCapturing(driver)) return false;
+  const code = query(stream, handle, innermost(driver));
   return code !== CUresult.CUDA_SUCCESS && code !== CUresult.CUDA_ERROR_NOT_READY;
 }

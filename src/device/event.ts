@@ -8,10 +8,11 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, NativeArena } from "../ffi/mod.ts";
 import { checkSameDevice } from "./check_device.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease, type CudaDriver, cudaError } from "../driver/mod.ts";
+import { checkCuda, checkRelease, type CudaDriver, cudaError, innermost } from "../driver/mod.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
+import { isOver } from "./stream_internals.ts";
 
 /** The state that destroys an event which its user has dropped. */
 class EventState implements DroppedState {
@@ -137,7 +138,15 @@ export class CudaEvent {
   // law device/CudaEvent.isDone: device/stream, memory/beside_captures
   /** Whether the work before the event is done. */
   get isDone(): boolean {
-    const { driver } = this.device;
+    return this.#isDone(this.device.driver);
+  }
+
+  /** The same, for code that polls: see {@linkcode isOver}. */
+  get [isOver](): boolean {
+    return this.#isDone(innermost(this.device.driver));
+  }
+
+  #isDone(driver: CudaDriver): boolean {
     const handle = this.#there("ask");
     const code = besideCaptures(driver, () => driver.event.cuEventQuery(handle));
     if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuEventQuery", code);

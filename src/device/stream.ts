@@ -10,7 +10,7 @@ import { checkSameCuda, checkSameDevice } from "./check_device.ts";
 import { completion, query } from "./completion.ts";
 import { type CaptureOptions, captureWork, StreamCapture } from "./graph/capture.ts";
 import { captureOf, noteRecord, noteWait } from "./graph/active_captures.ts";
-import { checkCuda, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
+import { checkCuda, type CudaDriver, innermost, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, registerFinalizer } from "./finalizer.ts";
@@ -19,7 +19,7 @@ import type { CudaGraph } from "./graph/graph.ts";
 import { atNext } from "./implied_order.ts";
 import type { ReferenceCount } from "./reference_count.ts";
 import { recordWithin, waitWithin } from "./record_within.ts";
-import { internals, type StreamInternals } from "./stream_internals.ts";
+import { internals, isOver, type StreamInternals } from "./stream_internals.ts";
 import { isInCapture, isNonBlocking, priority } from "./stream_queries.ts";
 import { StreamState, type Successors } from "./stream_state.ts";
 
@@ -420,11 +420,20 @@ export class CudaStream {
   // law device/CudaStream.isDone: device/stream, memory/memory_programs, sim/behaviours, order/pageable_in_use
   /** Whether everything enqueued so far is done. */
   get isDone(): boolean {
+    return this.#isDone(this.device.driver);
+  }
+
+  /** The same, for code that polls: see {@linkcode isOver}. */
+  get [isOver](): boolean {
+    return this.#isDone(innermost(this.device.driver));
+  }
+
+  #isDone(driver: CudaDriver): boolean {
     this.#open("ask");
-    const code = query(this, this.#handle);
+    const code = query(this, this.#handle, driver);
     if (code === CUresult.CUDA_ERROR_NOT_READY) return false;
     checkCuda(this.device.driver, "cuStreamQuery", code);
-    this.#state.passed();
+    if (driver === this.device.driver) this.#state.passed();
     return true;
   }
 

@@ -12,6 +12,7 @@ import {
   type CudaStream,
   isBlockedByCapture,
   isCapturing,
+  isOver as isDone,
   isRefusedByCapture,
   PerDevice,
   waitForDevice,
@@ -94,7 +95,7 @@ function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
   }));
 }
 
-// law order/isOver: order/deferred_free, memory/memory_programs
+// law order/isOver: checker/polls, order/deferred_free, memory/memory_programs
 /**
  * Whether there is nothing to wait for: the work is done, or its context is lost and runs nothing any more. If the
  * driver cannot say, the answer is no, and a later poll queries again.
@@ -102,7 +103,7 @@ function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
 export function isOver(work: CudaEvent | CudaStream): boolean {
   if (isCapturing(work.device.driver)) return false; // nothing may be queried meanwhile
   try {
-    return work.isDone;
+    return work[isDone];
   } catch (error) {
     return isSticky(error);
   }

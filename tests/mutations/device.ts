@@ -15,17 +15,18 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/completion", [
     [
-      "if (state === CUresult.CUDA_SUCCESS) stream[internals].passed();\n  else ",
+      "  if (state === CUresult.CUDA_SUCCESS && asked === driver) stream[internals].passed();\n",
       "",
       "Waiting for a stream does not release the memory that it has used.",
     ],
+    ["const asked = innermost(driver)", "const asked = driver", "A wait orders work that was enqueued after it."],
     [
       "const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);",
       "const watch = setInterval(() => {}, failureCheck);",
       "A failed context, which makes no callbacks any more, is awaited for ever.",
     ],
     [
-      '\n  else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
+      '  if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
       "",
       "Work that has failed looks done.",
     ],
@@ -45,7 +46,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/query", [
     [
-      "besideCaptures(driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)))",
+      "besideCaptures(stream.device.driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)))",
       "stream.enqueue(() => driver.stream.cuStreamQuery(handle))",
       "Querying a stream invalidates another library's capture.",
     ],
@@ -565,8 +566,8 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.isDone", [
     [
-      "    this.#state.passed();\n    return true;",
-      "    return true;",
+      "    if (driver === this.device.driver) this.#state.passed();\n",
+      "",
       "Finding that a stream is done does not release the memory that it has used.",
     ],
     [
