@@ -28,9 +28,16 @@ class Spares {
   take(bytes: number): MemoryBuffer {
     const size = bytes > maxKept ? bytes : Math.max(smallest, 2 ** Math.ceil(Math.log2(bytes)));
     const kept = this.#kept.get(size)?.pop();
-    if (kept === undefined) return this.#pinned.allocate(size);
+    if (kept === undefined) return this.#allocate(size);
     this.#bytes -= size;
     return kept;
+  }
+
+  // law copy/Spares.allocate: checker/lifetime
+  #allocate(size: number): MemoryBuffer {
+    const buffer = this.#pinned.allocate(size);
+    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr); // freed with the device
+    return buffer;
   }
 
   // law copy/Spares.release: copy/pinned_cache
@@ -39,7 +46,6 @@ class Spares {
     if (this.#isClosed || this.#bytes + size > maxKept) return buffer.close();
     this.#kept.getOrInsertComputed(size, () => []).push(buffer);
     this.#bytes += size;
-    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr); // freed with the device
   }
 
   // law copy/Spares.close: copy/pinned_cache

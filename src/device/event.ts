@@ -8,7 +8,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort, NativeArena } from "../ffi/mod.ts";
 import { checkSameDevice } from "./check_device.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease, type CudaDriver, cudaError, innermost } from "../driver/mod.ts";
+import { checkCuda, checkRelease, type CudaDriver, cudaError, innermost, observerOf } from "../driver/mod.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
@@ -122,7 +122,7 @@ export class CudaEvent {
     checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));
   }
 
-  // law device/CudaEvent.completed: device/stream
+  // law device/CudaEvent.completed: device/stream, checker/lifetime
   /**
    * Settles when the work before the event is done. Creates a stream: to wait for all work of a stream, the stream's
    * own `completed` is cheaper.
@@ -131,6 +131,7 @@ export class CudaEvent {
    */
   async completed(): Promise<void> {
     using stream = this.device.createStream();
+    observerOf(this.device.driver)?.closedByUser(stream.handle); // should the Cuda be closed meanwhile
     stream.wait(this);
     await stream.completed();
   }

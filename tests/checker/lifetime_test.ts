@@ -16,9 +16,12 @@ import {
   type CudaStream,
   DeviceMemoryResource,
   HostMemoryResource,
+  type MemoryBuffer,
   PinnedMemoryResource,
+  StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";
+import { MemoryChannel, UnixSocket } from "../../src/public/sharing.ts";
 import { CU_POINTER_ATTRIBUTE } from "../../bindings/cuda_types.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
@@ -315,4 +318,48 @@ test("memory that is left at the address of closed memory is a leak", () => {
   const error = assertThrows(() => cuda.close(), CausalityError);
   assert(error instanceof CausalityError);
   assertEquals(error.report.leaks.map(({ what }) => what), [`${bytes} bytes of device memory`]);
+});
+
+// The report named what the program had not made, and could not close.
+test("what the library needs for a promise that is pending when a Cuda closes is no leak", async () => {
+  for (const what of ["event", "stream", "view"] as const) {
+    const cuda = Cuda.simulate({ schedule: "latest", check: { onReport: () => {} } });
+    let promise: Promise<unknown>;
+    {
+      using stream = cuda.device(0).createStream();
+      using view = StridedMemoryView.zeros([4], { device: cuda.device(0), stream });
+      using event = stream.record();
+      promise = what === "view" ? view.toTypedArray() : what === "event" ? event.completed() : stream.completed();
+    }
+    cuda.close();
+    await promise;
+    assertEquals(cuda.reports.map(({ message }) => message), [], what);
+  }
+});
+
+test("a memory channel that was closed is no leak while its end is on its way", async () => {
+  for (let seed = 0; seed < 6; seed++) {
+    const open = () => Cuda.simulate({ seed, check: { onReport: () => {} } });
+    const [here, there] = [open(), open()];
+    {
+      const [one, other] = UnixSocket.pair();
+      using owner = new MemoryChannel(one, here);
+      using user = new MemoryChannel(other, there);
+      using pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+      using work = here.device(0).createStream();
+      using stream = there.device(0).createStream();
+      {
+        using weights = pool.allocate(1024, { stream: work });
+        weights.fill(7, { stream: work });
+        await owner.send({ weights });
+      }
+      const received = await user.receive({ stream }) as { weights: MemoryBuffer }; // as sent
+      received.weights.fill(8, { stream });
+      received.weights.close();
+      await Promise.all([stream.completed(), work.completed()]);
+    }
+    there.close();
+    here.close();
+    assertEquals([...here.reports, ...there.reports].map(({ message }) => message), []);
+  }
 });

@@ -361,6 +361,8 @@ export const copyMutations: readonly Mutation[] = [
       "Memory that is returned after its device was closed is never freed.",
     ],
     [" || this.#bytes + size > maxKept", "", "More and more memory is kept for reuse."],
+  ]),
+  ...law("copy/Spares.allocate", [
     [
       "    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr);",
       "    // observerOf;",

@@ -220,6 +220,11 @@ export const deviceMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("device/CudaEvent.completed", [
+    [
+      "    observerOf(this.device.driver)?.closedByUser(stream.handle); // should the Cuda be closed meanwhile\n",
+      "",
+      "A program is told to close what it has not made.",
+    ],
     ["    stream.wait(this);\n", "", "The promise of completed() settles before the event."],
     ["    await stream.completed();\n", "", "The promise of completed() settles before the event."],
   ]),

@@ -90,6 +90,18 @@ export const memorySharingMutations: readonly Mutation[] = [
       "",
       "A receiver that keeps memory until the end of the messages, and the owner, wait for each other.",
     ],
+    [
+      "    this.#imports.close(); // nothing more is received\n",
+      "",
+      "Pools of a closed channel are leaks for the checker.",
+    ],
+  ]),
+  ...law("memory/ofChannel", [
+    [
+      "  observerOf(event.device.driver)?.closedByUser(event.handle);\n",
+      "",
+      "Events of a closed channel are leaks for the checker.",
+    ],
   ]),
   ...law("memory/MemoryChannel.markEnd", [
     [

@@ -7,6 +7,7 @@
  * @module
  */
 import { checkDevice, type CudaDevice, type CudaEvent, type CudaStream } from "../../device/mod.ts";
+import { observerOf } from "../../driver/mod.ts";
 import type { Mark } from "./channel_message.ts";
 import { comeAfter, isOver } from "../../order/mod.ts";
 
@@ -42,7 +43,7 @@ export class StreamMarks {
     const ours = this.#ours.getOrInsertComputed(device, () => new Map());
     const former = ours.has(stream) ? stream : passed(ours);
     const known = former === null ? undefined : ours.get(former);
-    const event = known?.event ?? device.makeEvent({ interprocess: true });
+    const event = known?.event ?? ofChannel(device.makeEvent({ interprocess: true }));
     try {
       stream.record(event);
       const id = known?.id ?? this.#next++;
@@ -73,7 +74,7 @@ export class StreamMarks {
     for (const { id, event } of marks) {
       if (this.#theirs.has(id)) continue;
       const device = findDevice(this.#devices, event.device);
-      this.#theirs.set(id, device.isGone ? null : device.importEvent(event));
+      this.#theirs.set(id, device.isGone ? null : ofChannel(device.importEvent(event)));
     }
   }
 
@@ -93,6 +94,13 @@ export class StreamMarks {
     this.#ours.clear();
     this.#theirs.clear();
   }
+}
+
+// law memory/ofChannel: checker/lifetime
+/** Tells an observer that an event is closed together with its channel, which may end only after the program's close. */
+function ofChannel(event: CudaEvent): CudaEvent {
+  observerOf(event.device.driver)?.closedByUser(event.handle);
+  return event;
 }
 
 /** How many marks are queried before a new event is created. */

@@ -154,7 +154,7 @@ export class MemoryChannel {
     }
   }
 
-  // law memory/MemoryChannel.close: memory/sharing/memory_channel
+  // law memory/MemoryChannel.close: memory/sharing/memory_channel, checker/lifetime
   /**
    * Closes the channel: at once for its user and for the other end, which receives the values sent and then undefined.
    * The connection closes when everything sent over it in either direction has been returned, and keeps the process
@@ -166,6 +166,7 @@ export class MemoryChannel {
     for (const one of this.#arrived.splice(0)) this.#imports.refuse(one);
     // The other end may hold our memory while it waits for the end of our values: it would never return it.
     if (this.#isUsed && !this.#ended) this.#answer({ kind: "closed" });
+    this.#imports.close(); // nothing more is received
     this.#tellNews();
     this.#endIfUnused();
   }
