@@ -121,6 +121,8 @@ export interface ConnectionsContext
   extends Omit<EndpointContext, "forget" | "handlesErrors" | "isByHost" | "isPaired" | "isConnecting"> {
   /** Called when an endpoint with this handle exists. @param peer the checksum of its worker's address, if known */
   made(endpoint: bigint, peer: number | null): void;
+  /** Called when there is none with this handle any more. */
+  closed(endpoint: bigint, peer: number | null): void;
   /** The address family of UCX's TCP connections. */
   readonly family: 4 | 6;
   /** The UCX version. */
@@ -428,7 +430,9 @@ export class Connections {
       this.#peers.forget(endpoint);
       this.#unreported.forget(endpoint);
       // UCX may have reused the handle for a newer endpoint.
-      if (this.#endpoints.get(gone) === endpoint) this.#endpoints.delete(gone);
+      if (this.#endpoints.get(gone) !== endpoint) return;
+      this.#endpoints.delete(gone);
+      this.#context.closed(gone, check);
     };
     const endpoint: UcxEndpoint = new UcxEndpoint(
       {

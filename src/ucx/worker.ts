@@ -205,6 +205,7 @@ export class UcxWorker {
       keys: resources.keys,
       open: (doing) => this.#open(doing),
       made: (endpoint, peer) => streamControl.made(endpoint, peer),
+      closed: (endpoint, peer) => streamControl.closed(endpoint, peer),
       address: () => this.address,
       limits: this.#limits,
       longestHeader: () => this.#longestHeader ??= this.#askLongestHeader(),

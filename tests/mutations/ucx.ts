@@ -656,7 +656,20 @@ export const ucxMutations: readonly Mutation[] = [
       "A message of an unknown kind ends the process.",
     ],
   ]),
+  ...law("ucx/StreamControlDelivery.closed", [
+    [
+      "    this.#gone.set(endpoint, peer);\n",
+      "",
+      "A new endpoint cannot be written to: the other side of an earlier one had cancelled its stream.",
+    ],
+    [
+      "if (oldest !== undefined) this.#gone",
+      "if (false) this.#gone",
+      "Each endpoint that is closed costs memory for ever.",
+    ],
+  ]),
   ...law("ucx/StreamControlDelivery.deliver", [
+    ["this.#gone.get(from) === sender", "this.#gone.has(from)", "What another peer has cancelled is ignored."],
     [
       "    this.#early.set(from, { sender, kinds: kinds.add(kind) });\n",
       "",

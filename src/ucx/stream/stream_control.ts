@@ -93,6 +93,12 @@ export class StreamControlDelivery implements MessageTaker {
    */
   readonly #early = new Map<bigint, { readonly sender: number; readonly kinds: Set<"cancelled" | "writing"> }>();
 
+  /**
+   * Peers of endpoints that were closed here, by the handles, which UCX reuses. What their other side cancels only then
+   * is nothing to the next endpoint between the same two workers.
+   */
+  readonly #gone = new Map<bigint, number | null>();
+
   constructor(context: StreamControlContext) {
     this.#context = context;
     context.resources.keep(handleMessages(context.resources, controlId, this));
@@ -107,7 +113,7 @@ export class StreamControlDelivery implements MessageTaker {
 
   /** How many peers are remembered. */
   get remembered(): number {
-    return this.#early.size;
+    return Math.max(this.#early.size, this.#gone.size);
   }
 
   // law ucx/StreamControlDelivery.deliver: ucx/byte_stream, ucx/stream_control
@@ -117,7 +123,7 @@ export class StreamControlDelivery implements MessageTaker {
     if (this.#context.deliver(control, from)) return;
     const early = this.#early.get(from);
     if (kind === "closed") this.#early.delete(from);
-    if (!isLasting(kind)) return;
+    if (!isLasting(kind) || (kind === "cancelled" && this.#gone.get(from) === sender)) return;
     this.#early.delete(from); // to be the newest
     const kinds = early?.sender === sender ? early.kinds : new Set<typeof kind>();
     this.#early.set(from, { sender, kinds: kinds.add(kind) });
@@ -132,5 +138,14 @@ export class StreamControlDelivery implements MessageTaker {
     this.#early.delete(endpoint);
     if (early === undefined || early.sender !== peer) return;
     for (const kind of early.kinds) this.#context.deliver({ kind, taken: 0 }, endpoint);
+  }
+
+  // law ucx/StreamControlDelivery.closed: ucx/stream_control
+  /** Notes that an endpoint was closed here. @param peer as for {@linkcode made} */
+  closed(endpoint: bigint, peer: number | null): void {
+    this.#gone.delete(endpoint); // to be the newest
+    this.#gone.set(endpoint, peer);
+    const [oldest] = this.#gone.size > maxEarly ? this.#gone.keys() : [];
+    if (oldest !== undefined) this.#gone.delete(oldest);
   }
 }
