@@ -82,10 +82,24 @@ function importFromProducer(python: Interpreter, object: bigint, options: Import
   const capsule = python.callHelper("request_capsule", [python.retain(object), streamForProducer(python, options)]);
   try {
     using tensor = takeFromCapsule(python, capsule);
-    return StridedMemoryView.fromDlpack(tensor, options); // takes the tensor, or leaves closing it to `using`
+    const view = StridedMemoryView.fromDlpack(tensor, options); // takes the tensor, or leaves closing it to `using`
+    return tensor.version === null && isImmutable(python, object) ? readOnly(view) : view;
   } finally {
     python.release(capsule);
   }
+}
+
+/** Where the classes of immutable arrays are defined whose tensors, without a version, cannot say so. */
+const modulesOfImmutable = /^(jax|jaxlib|tensorflow)\b/;
+
+// law python/isImmutable: python/numpy_imports
+function isImmutable(python: Interpreter, object: bigint): boolean {
+  return modulesOfImmutable.test(python.textOf(BigInt(python.typeOf(object)), "__module__"));
+}
+
+/** The same view, which must not be written to. */
+function readOnly({ buffer, offset, layout, dtype }: StridedMemoryView): StridedMemoryView {
+  return StridedMemoryView[makeView](buffer, offset, layout, dtype, true, buffer);
 }
 
 /** The stream on which the producer must make device memory ready, as DLPack encodes it. */

@@ -150,6 +150,9 @@ export const pythonMutations: readonly Mutation[] = [
       "A value that is not a capsule leaves an exception pending, and the next call ends the process.",
     ],
   ]),
+  ...law("python/isImmutable", [
+    ["return modulesOfImmutable.test(", "return false && modulesOfImmutable.test(", "An array of JAX is written to."],
+  ]),
   ...law("python/importDescribed", [
     [
       '  python.release(python.callHelper("check_elements", [python.retain(object)]));\n',

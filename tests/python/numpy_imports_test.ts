@@ -169,3 +169,15 @@ def described():
   view.close();
   assert(!isAlive());
 });
+
+const withJax = findPython("jax");
+
+// Its tensors have no version, and with it no flag that says so.
+test(...needs(typeof withJax === "string" ? withJax : missing, "a view of a JAX array must not be written to"), () => {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run("import jax.numpy as jnp\nimmutable = jnp.arange(4) * 1");
+  using view: StridedMemoryView = python.evaluate("immutable");
+  assertEquals([view.readonly, view.toArray()], [true, [0, 1, 2, 3]]);
+  assertThrows(() => view.fill(9), TypeError, "read-only");
+  assertEquals(python.evaluate("immutable.tolist()").$value(), [0, 1, 2, 3]);
+});
