@@ -349,7 +349,8 @@ export class MemoryBuffer {
   /**
    * Copies all bytes of another buffer of the same size, or of a typed array, into this buffer.
    *
-   * Between host buffers the copy is complete on return. With device memory it is enqueued on the stream, in the order
+   * Between host buffers the copy is complete on return; without a stream nothing is waited for before it, also not the
+   * home stream of page-locked memory (views wait). With device memory it is enqueued on the stream, in the order
    * of that stream alone: if that is not the home stream of a side, make it wait for the home stream first, and the
    * home stream for it afterwards (`stream.wait(home)`), or copy views, which do both. The host side must not change,
    * or be read, before the stream has passed the copy. It stays allocated until then, even if its buffer is closed or

@@ -128,12 +128,12 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
 
   /**
    * For `JSON.stringify` and `Response.json`: the elements as `toArray()` returns them, or the single element of a view
-   * without axes. JSON writes NaN and infinities as null, and rejects the bigints of 64-bit integers.
+   * without axes. JSON writes NaN and infinities as null; 64-bit integers are numbers, as far as those are exact.
    *
-   * @throws {TypeError} for device memory
+   * @throws {TypeError} for device memory, and for an integer that no number is exactly
    */
   toJSON(): unknown {
-    return this.shape.length === 0 ? this.item() : this.toArray();
+    return withoutBigints(this.shape.length === 0 ? this.item() : this.toArray());
   }
 
   /**
@@ -225,4 +225,14 @@ function noArithmetic({ dtype, layout }: ArrayParts): TypeError {
       "torch or NumPy in this process can compute on the same memory: torch.mul(view, 2). view.get() reads an element, " +
       "and `${view}` is the text",
   );
+}
+
+// law view/withoutBigints: view/no_array
+/** A value with numbers in place of bigints, which JSON rejects. @throws {TypeError} if one would not be exact */
+function withoutBigints(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutBigints);
+  if (typeof value !== "bigint") return value;
+  const number = Number(value);
+  if (Number.isSafeInteger(number)) return number;
+  throw new TypeError(`Cannot write ${value} as JSON: expected an integer of at most 53 bits. Write it as text`);
 }

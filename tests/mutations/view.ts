@@ -59,6 +59,9 @@ export const viewMutations: readonly Mutation[] = [
     ["start % size !== 0 || ", "", "Unaligned elements fail with the engine's error."],
     ["bytes.byteOffset + start", "bytes.byteOffset", "The typed array shows the start of the buffer."],
   ]),
+  ...law("view/withoutBigints", [
+    ["if (Number.isSafeInteger(number)) return number;", "return number;", "Another number is written than there is."],
+  ]),
   ...law("view/asTypedArray.readonly", [
     [
       "    if (this.readonly && options.readonly !== true) throw notForWriting();\n",

@@ -86,6 +86,20 @@ test("JSON of a view is that of its elements, nested, at any depth and through a
   assertEquals(JSON.stringify(table.T), "[[1,3],[2,4]]");
 });
 
+test("JSON of 64-bit integers has numbers that are exactly those, or is an error", () => {
+  check(
+    fc.property(fc.array(fc.bigInt(-(2n ** 54n), 2n ** 54n), { minLength: 1 }), fc.boolean(), (values, isMatrix) => {
+      const array = BigInt64Array.from(values);
+      const view = StridedMemoryView.fromTypedArray(array, { shape: isMatrix ? [1, array.length] : [array.length] });
+      if (values.every((value) => Number.isSafeInteger(Number(value)))) {
+        const numbers = values.map(Number);
+        assertEquals(JSON.stringify({ view }), JSON.stringify({ view: isMatrix ? [numbers] : numbers }));
+      } else assertThrows(() => JSON.stringify(view), TypeError, "at most 53 bits");
+    }),
+  );
+  assertEquals(JSON.stringify(StridedMemoryView.fromTypedArray(BigUint64Array.of(7n), { shape: [] })), "7");
+});
+
 test("JSON of device memory says that the host cannot read it", () => {
   using cuda = Cuda.simulate();
   const there = StridedMemoryView.zeros([2], { device: cuda.device(0) });
