@@ -39,6 +39,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
     "PoolOfPeers",
     "RawNode",
     "Receiver",
+    "Arrived",
     "RegionContext",
     "ReleaseState",
     "RemoteKeys",
