@@ -77,7 +77,8 @@ test("while nothing arrives at sockets they are served seldom, but still served"
   await saturate(ucx, () => performance.now() - start > 500);
   const elapsed = performance.now() - start;
   if (ffiPort().turnWithSockets === null) return; // every turn serves them
-  assert(times.length >= 1 && times.length <= elapsed / 50 + 4, `${times.length} times in ${elapsed} ms`);
+  // Every 50 ms; more often where the runtime has events of its own, as a busy machine gives it. Each turn would be 500.
+  assert(times.length >= 1 && times.length <= elapsed / 20, `${times.length} times in ${elapsed} ms`);
 });
 
 test("when something arrives at sockets they are served soon", async (context) => {
