@@ -12,7 +12,7 @@ import { checkCuda, checkRelease, type CudaDriver, cudaError, innermost, observe
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
-import { isOver } from "./stream_internals.ts";
+import { isDoneByPoll } from "./stream_internals.ts";
 
 /** The state that destroys an event which its user has dropped. */
 class EventState implements DroppedState {
@@ -142,8 +142,8 @@ export class CudaEvent {
     return this.#isDone(this.device.driver);
   }
 
-  /** The same, for code that polls: see {@linkcode isOver}. */
-  get [isOver](): boolean {
+  /** The same, for code that polls: see {@linkcode isDoneByPoll}. */
+  get [isDoneByPoll](): boolean {
     return this.#isDone(innermost(this.device.driver));
   }
 

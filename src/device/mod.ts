@@ -46,5 +46,5 @@ export {
   restore,
 } from "./relaxed_capture.ts";
 export { CudaStream } from "./stream.ts";
-export { internals, isOver, type StreamWatcher } from "./stream_internals.ts";
+export { internals, isDoneByPoll, type StreamWatcher } from "./stream_internals.ts";
 export { waitForDevice } from "./wait_for_device.ts";

@@ -19,7 +19,7 @@ import type { CudaGraph } from "./graph/graph.ts";
 import { atNext } from "./implied_order.ts";
 import type { ReferenceCount } from "./reference_count.ts";
 import { recordWithin, waitWithin } from "./record_within.ts";
-import { internals, isOver, type StreamInternals } from "./stream_internals.ts";
+import { internals, isDoneByPoll, type StreamInternals } from "./stream_internals.ts";
 import { isInCapture, isNonBlocking, priority } from "./stream_queries.ts";
 import { StreamState, type Successors } from "./stream_state.ts";
 
@@ -423,8 +423,8 @@ export class CudaStream {
     return this.#isDone(this.device.driver);
   }
 
-  /** The same, for code that polls: see {@linkcode isOver}. */
-  get [isOver](): boolean {
+  /** The same, for code that polls: see {@linkcode isDoneByPoll}. */
+  get [isDoneByPoll](): boolean {
     return this.#isDone(innermost(this.device.driver));
   }
 

@@ -10,7 +10,7 @@ import type { CudaStream } from "./stream.ts";
  * The key of a property of streams and events: whether their work is done, asked without the driver's observer. What a
  * poll of the library finds done is chance: the program has not waited for it.
  */
-export const isOver: unique symbol = Symbol("isOver");
+export const isDoneByPoll: unique symbol = Symbol("isDoneByPoll");
 
 /** The key of a stream's {@linkcode StreamInternals}. */
 export const internals: unique symbol = Symbol("internals");

@@ -12,7 +12,7 @@ import {
   type CudaStream,
   isBlockedByCapture,
   isCapturing,
-  isOver as isDone,
+  isDoneByPoll,
   isRefusedByCapture,
   PerDevice,
   waitForDevice,
@@ -103,7 +103,7 @@ function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
 export function isOver(work: CudaEvent | CudaStream): boolean {
   if (isCapturing(work.device.driver)) return false; // nothing may be queried meanwhile
   try {
-    return work[isDone];
+    return work[isDoneByPoll];
   } catch (error) {
     return isSticky(error);
   }

@@ -183,7 +183,7 @@ function hasDtype(python: Interpreter, object: bigint): boolean {
 function typeName(python: Interpreter, object: bigint): string {
   const dtype = python.check(python.api.objects.PyObject_GetAttrString(object, cString("dtype")));
   try {
-    return python.show(dtype);
+    return python.display(dtype);
   } finally {
     python.release(dtype);
   }

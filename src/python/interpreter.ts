@@ -774,7 +774,7 @@ export class Interpreter {
     }
   }
 
-  // law python/Interpreter.show: python/object, python/frame, python/leaks
+  // law python/Interpreter.display: python/object, python/frame, python/leaks
   /** An object as a console shows it: its `str()`, which may be long, or why that fails. */
   display(object: bigint): string {
     try {
@@ -792,7 +792,8 @@ export class Interpreter {
     const text = this.display(object);
     const [line = ""] = text.split("\n", 1);
     if (line.length <= longestShown && line.length === text.length) return text;
-    const name = this.textOf(BigInt(this.typeOf(object)), "__name__");
+    // By its str(), <class 'module.Name'>: a metaclass may raise from __name__, and this must not.
+    const [, name = "a class"] = /(\w+)'>$/.exec(this.display(BigInt(this.typeOf(object)))) ?? [];
     return `an instance of ${name} (${line.slice(0, longestShown).trimEnd()}...)`;
   }
 

@@ -52,7 +52,7 @@ export const orderMutations: readonly Mutation[] = [
     ["busy.add(stream)", "one", "A poll queries every mark of a stream, not only the first one."],
   ]),
   ...law("order/isOver", [
-    ["return work[isDone];", "return work.isDone;", "What a poll finds done orders other work for the checker."],
+    ["return work[isDoneByPoll];", "return work.isDone;", "What a poll finds done orders other work for the checker."],
     ["    return isSticky(error);\n", "    throw error;\n", "A lost context makes every allocation fail."],
     ["    return isSticky(error);\n", "    return false;\n", "Memory of a lost context is waited for."],
     ["    return isSticky(error);\n", "    return true;\n", "A failed query frees memory that work still uses."],

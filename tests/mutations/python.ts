@@ -195,7 +195,7 @@ export const pythonMutations: readonly Mutation[] = [
       "A protocol that one object of a type lacks is an error instead of being reported as missing.",
     ],
   ]),
-  ...law("python/Interpreter.show", [
+  ...law("python/Interpreter.display", [
     [
       "      if (!(error instanceof PythonError)) throw error;\n      return `<",
       "      throw error;\n      return `<",
