@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { PyObject } from "./object.ts";
 
 /** V8's getter for the stack of an error; null before it was looked up. */
 let readStack: ((this: unknown) => unknown) | undefined | null = null;
@@ -19,12 +20,28 @@ function stackReader(): ((this: unknown) => unknown) | undefined {
   return readStack;
 }
 
+/** The exception behind an error. */
+export interface Exception {
+  /** The object, always the same one; null if there is none. */
+  readonly value: PyObject | null;
+  /** Its address, borrowed; 0n if there is none, or it was released. */
+  readonly address: bigint;
+  /** Releases it. */
+  release(): void;
+}
+
+const noException: Exception = { value: null, address: 0n, release: () => {} };
+
+/** The exception behind an error. */
+let behind: (error: PythonError) => Exception;
+
 // law python/PythonError: python/generators
 /**
  * A Python exception in JavaScript. The message is the last line that Python prints for it: `ValueError: bad value`.
  * Its `stack` begins with the Python frames and continues with the JavaScript frames that called them, even if the call
  * was made earlier, as by `py.async`; `cause` is what it was raised from (`raise ... from ...`): a `PythonError`, or
- * what a JavaScript function threw.
+ * what a JavaScript function threw. `value` is the exception itself. Passed to Python, or thrown by a function that
+ * Python called, a `PythonError` is that exception.
  */
 export class PythonError extends Error {
   /** `PythonError`. */
@@ -32,6 +49,7 @@ export class PythonError extends Error {
   /** The exception's type, qualified by its module unless built in: `ValueError`, `torch.OutOfMemoryError`. */
   readonly type: string;
   #traceback: string | (() => string);
+  readonly #exception: Exception;
   readonly #frames: () => string;
   /** The error that holds this one's JavaScript stack; undefined if this error holds it itself. */
   readonly #origin: Error | undefined;
@@ -39,6 +57,10 @@ export class PythonError extends Error {
   readonly #limit: number;
   /** The message at construction. */
   readonly #made: string;
+
+  static {
+    behind = (error) => error.#exception;
+  }
 
   /**
    * Made by the interpreter's calls. A function argument is evaluated when its text is first read.
@@ -53,6 +75,7 @@ export class PythonError extends Error {
     frames: () => string = () => "",
     options: ErrorOptions = {},
     calledAt: Error | null = null,
+    exception: Exception = noException,
   ) {
     const reader = stackReader();
     const limit = Reflect.get(Error, "stackTraceLimit") as unknown;
@@ -66,6 +89,7 @@ export class PythonError extends Error {
     if (typeof limit === "number") Reflect.set(Error, "stackTraceLimit", limit);
     this.type = type;
     this.#traceback = traceback;
+    this.#exception = exception;
     this.#frames = frames;
     this.#origin = origin;
     this.#limit = typeof limit === "number" ? limit : 0;
@@ -78,6 +102,16 @@ export class PythonError extends Error {
   get traceback(): string {
     const traceback = this.#traceback;
     return typeof traceback === "string" ? traceback : this.#traceback = traceback();
+  }
+
+  /**
+   * The exception, with its attributes: `error.value?.errno` of an OSError, `error.value?.exceptions` of a group. It has
+   * no traceback any more, which would keep the variables of all its frames alive. Released with this error, once that
+   * has been collected, or by `$close()`. Null if Python reported a failure without an exception, and if 256 later
+   * errors came in the same turn of the event loop before this property was first read.
+   */
+  get value(): PyObject | null {
+    return this.#exception.value;
   }
 
   // law python/joinStack: python/generators
@@ -122,6 +156,8 @@ export class PythonError extends Error {
     return `${this.stack}\n\n${this.traceback}`;
   }
 }
+
+export { behind as exceptionBehind };
 
 /** The maximum number of Causeway frames between a program and the error. */
 const maxOwnFrames = 12;

@@ -7,8 +7,11 @@
  */
 import { NativeArena, type Out } from "../ffi/mod.ts";
 import { copyOut } from "./copy_out.ts";
-import { PythonError } from "./error.ts";
+import { type Exception, PythonError } from "./error.ts";
+import { handleOf } from "./handle.ts";
+import { HeldException } from "./held_exception.ts";
 import type { Interpreter } from "./interpreter.ts";
+import type { PyObject } from "./object.ts";
 
 // law python/pendingError: python/object, python/frame, python/leaks
 /**
@@ -24,7 +27,7 @@ export function pendingError(python: Interpreter): unknown {
   return errorOf(python, takeException(python));
 }
 
-// law python/errorOf: python/functions, python/leaks
+// law python/errorOf: python/functions, python/leaks, python/raised
 /**
  * The error for an exception; adopts the reference.
  *
@@ -37,19 +40,43 @@ export function errorOf(python: Interpreter, exception: bigint, calledAt?: Error
     python.release(exception);
     return thrown;
   }
-  const outline = python.callWithOne(python.helper("brief_exception"), exception);
+  const { raised } = python;
+  raised?.keep(exception); // Python may continue with it
+  const helper = python.helper(raised === null ? "brief_and_drop_traces" : "brief_exception");
+  const outline = python.callWithOne(helper, exception);
+  const held = new HeldException(python, exception);
   if (outline === 0n) {
     errors.PyErr_Clear();
-    python.release(exception);
-    return new PythonError("Exception", "An exception that cannot be described", "");
+    return new PythonError("Exception", "An exception that cannot be described", "", () => "", {}, null, held);
   }
   try {
-    const error = described(python, outlineOf(python, outline), calledAt ?? null);
-    python.raised?.keep(error, exception);
-    return error;
+    return described(python, outlineOf(python, outline), calledAt ?? null, held);
   } finally {
     python.release(outline);
-    python.release(exception);
+  }
+}
+
+// law python/CauseOf: python/raised
+/** What an exception was raised from. */
+class CauseOf implements Exception {
+  readonly #effect: Exception;
+  #value: PyObject | null | undefined;
+
+  constructor(effect: Exception) {
+    this.#effect = effect;
+  }
+
+  get value(): PyObject | null {
+    if (this.#value === undefined) this.#value = this.#effect.value?.$get("__cause__") ?? null;
+    return this.#value;
+  }
+
+  get address(): bigint {
+    return this.value === null ? 0n : handleOf(this.value)?.held ?? 0n;
+  }
+
+  release(): void {
+    this.#effect.release();
   }
 }
 
@@ -76,16 +103,20 @@ function described(
   python: Interpreter,
   [type, message, traceback, last, places, cause]: Outline,
   calledAt: Error | null,
+  exception: Exception,
 ): PythonError {
   return new PythonError(
     type,
     type === "ModuleNotFoundError" ? message + whereMissing(python, message) : message,
     traceback ?? (() => formatted(python, "format_traceback", [last ?? "", places])),
     () => formatted(python, "format_frames", [places]),
-    cause === null
-      ? {}
-      : { cause: typeof cause === "number" ? python.javascript.thrownWith(cause) : described(python, cause, calledAt) },
+    cause === null ? {} : {
+      cause: typeof cause === "number"
+        ? python.javascript.thrownWith(cause)
+        : described(python, cause, calledAt, new CauseOf(exception)),
+    },
     calledAt,
+    exception,
   );
 }
 
@@ -124,8 +155,8 @@ function formatted(
 let taken: readonly [Out<"ptr">, Out<"ptr">, Out<"ptr">] | undefined;
 
 // law python/takeException: python/object, python/frame, python/leaks
-/** Takes and clears the pending exception with its traceback; a new reference. */
-function takeException(python: Interpreter): bigint {
+/** Takes and clears the pending exception, which there is, with its traceback; a new reference. */
+export function takeException(python: Interpreter): bigint {
   const { errors, objects } = python.api;
   if (errors.PyErr_GetRaisedException !== null) return errors.PyErr_GetRaisedException();
   const arena = new NativeArena();

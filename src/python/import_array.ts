@@ -12,7 +12,7 @@ import { capsuleName } from "./take_capsule.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
 import { importTensor } from "./import_tensor.ts";
-import { PythonError } from "./error.ts";
+import { exceptionBehind, PythonError } from "./error.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
@@ -46,6 +46,7 @@ export function importArray(
   } catch (error) {
     // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, ml_dtypes types.
     if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
+    exceptionBehind(error).release();
     return importDescribed(python, object, options);
   }
 }

@@ -6,13 +6,14 @@
 import { type cpython, Py_input } from "../../bindings/cpython.ts";
 import { cString, type Functions, libc, NativeArena, type NativeLibrary, type Out, readCString } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { PythonError } from "./error.ts";
+import { exceptionBehind, PythonError } from "./error.ts";
 import { pendingError } from "./exception.ts";
 import { FloatLists } from "./float_lists.ts";
 import { guestSource } from "./guest_source.ts";
 import { ItemReader } from "./item_reader.ts";
 import { JavaScriptSide } from "./javascript_side.ts";
 import { Kind, Kinds } from "./kinds.ts";
+import { type PyObject, wrap } from "./object.ts";
 import { Status } from "./call_programs.ts";
 import { NativeCalls, type NativeProgram, type NativePrograms, nativePrograms } from "./native_calls.ts";
 import { ObjectHeads } from "./object_heads.ts";
@@ -27,6 +28,8 @@ const littleEndian = true;
 /** Functions and types from the files in `guest`, and built-in ones. */
 type Helper =
   | "brief_exception"
+  | "brief_and_drop_traces"
+  | "drop_traces"
   | "format_traceback"
   | "format_frames"
   | "bind"
@@ -72,6 +75,7 @@ type Helper =
   | "datetime_of"
   | "milliseconds_of"
   | "JavaScriptError"
+  | "AttributeError"
   | "JavaScriptFunction"
   | "bind_javascript"
   | "javascript_numbers"
@@ -271,7 +275,7 @@ export class Interpreter {
    */
   calledBack<T>(work: () => T): T {
     const [area, raised] = [this.#area, this.raised];
-    const own = new Raised(this, raised);
+    const own = new Raised(this);
     area.native?.keepLock(); // for work that is left to do before it is released
     this.#area = this.#argumentAreas[this.#callbacks++] ??= this.#argumentArea();
     this.raised = own;
@@ -345,6 +349,11 @@ export class Interpreter {
       if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
       throw error;
     }
+  }
+
+  /** Makes a `PyObject`, which adopts the reference. */
+  wrap(object: bigint): PyObject {
+    return wrap(this, object, {});
   }
 
   /** JavaScript functions that Python holds, and calls that do not block. The first use needs the lock. */
@@ -783,6 +792,7 @@ export class Interpreter {
       return more <= 0 ? text : `${text.slice(0, longestDisplay)}... ${more} more characters`;
     } catch (error) {
       if (!(error instanceof PythonError)) throw error;
+      exceptionBehind(error).release();
       return `<an object whose str() fails: ${error.message}>`;
     }
   }

@@ -9,7 +9,7 @@ import { EFD } from "../../bindings/libc.ts";
 import { FfiError, ffiPort, libc, NativeArena, type NativeCallback } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
-import { PythonError } from "./error.ts";
+import { exceptionBehind, PythonError } from "./error.ts";
 import { errorOf } from "./exception.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -201,12 +201,15 @@ export class JavaScriptSide {
     }
   }
 
-  // law python/JavaScriptSide.exceptionFor: python/functions
+  // law python/JavaScriptSide.exceptionFor: python/functions, python/raised
   /** A new reference to the Python exception for a thrown value: its original exception, or a new one. */
   exceptionFor(error: unknown): bigint {
     const python = this.#python;
-    const known = error instanceof PythonError ? python.raised?.behind(error) : undefined;
-    if (known !== undefined) return python.retain(known);
+    const address = error instanceof PythonError ? exceptionBehind(error).address : 0n;
+    if (address !== 0n) {
+      python.raised?.continueWith(address);
+      return python.retain(address);
+    }
     this.#thrown.set(++lastKey, error);
     return python.callHelper("error_of", [python.text(described(error)), python.smallInteger(lastKey)]);
   }

@@ -16,8 +16,8 @@ import { arraySource, StridedMemoryView } from "../view/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { checkOptions, isPlainObject, type OptionNames } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
-import { PythonError } from "./error.ts";
-import { pendingError } from "./exception.ts";
+import { exceptionBehind, PythonError } from "./error.ts";
+import { errorOf, pendingError, takeException } from "./exception.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut, simpleValue } from "./copy_out.ts";
 import { behind, Handle, handleOf } from "./handle.ts";
@@ -120,6 +120,7 @@ function viewOf(handle: Handle, given: ImportOptions): StridedMemoryView {
       } catch (error) {
         // PyArrow refuses to export some arrays by DLPack that it exports by Arrow: booleans, dates, fixed-size lists.
         if (!(error instanceof PythonError) || !hasArrow()) throw error;
+        exceptionBehind(error).release();
       }
     }
     if (hasArrow()) {
@@ -175,8 +176,9 @@ function importIfPossible(python: Interpreter, object: bigint, options: ImportOp
   try {
     return importArray(python, object, options, kind);
   } catch (error) {
-    if (error instanceof PythonError || error instanceof ExchangeError) return notSimple;
-    throw error;
+    if (error instanceof PythonError) exceptionBehind(error).release();
+    else if (!(error instanceof ExchangeError)) throw error;
+    return notSimple;
   }
 }
 
@@ -502,15 +504,19 @@ function attributeUnconverted(handle: Handle, name: string): PyObject {
  * @throws {PythonError} if there is none: a KeyError for a dict, else the attribute's error
  */
 function otherwise(python: Interpreter, object: bigint, name: string): bigint {
-  let error = pendingError(python);
-  if (!(error instanceof PythonError) || error.type !== "AttributeError") throw error;
-  const { objects } = python.api;
+  const { objects, errors } = python.api;
+  if (errors.PyErr_Occurred() === 0n) throw pendingError(python);
+  let exception = takeException(python); // before any further lookup, which would clear it
+  if (!python.isExactly(exception, "AttributeError")) throw errorOf(python, exception);
   if (python.isKeyed(object)) {
     const item = objects.PyObject_GetItem(object, python.key(name));
+    const other = item === 0n ? takeException(python) : 0n;
+    python.release(exception);
     if (item !== 0n) return item;
-    error = pendingError(python); // before any further lookup, which would clear it
+    exception = other;
   }
-  if (name !== "length" || !python.typeHas(object, "__len__")) throw error;
+  if (name !== "length" || !python.typeHas(object, "__len__")) throw errorOf(python, exception);
+  python.release(exception);
   const size = objects.PyObject_Size(object);
   if (size < 0n) throw pendingError(python);
   return python.integer(size);

@@ -1,37 +1,36 @@
 /**
- * The Python exceptions behind errors that JavaScript received while called by Python: if the called function lets such
- * an error propagate, Python continues with the original exception. Elsewhere exceptions are not kept, because an
- * exception keeps the variables of all frames in its traceback alive.
+ * The Python exceptions of errors that JavaScript received while called by Python: if the called function lets such an
+ * error propagate, Python continues with the exception, which still has its traceback. The tracebacks of all others are
+ * dropped when the function ends, because a traceback keeps the variables of all its frames alive.
  *
  * @module
  */
 import type { Interpreter } from "./interpreter.ts";
-import type { PythonError } from "./error.ts";
 
-/** Exceptions of one call of JavaScript by Python, and of the enclosing ones. Needs the interpreter's lock. */
+// law python/Raised: python/raised
+/** Exceptions of one call of JavaScript by Python. Needs the interpreter's lock. */
 export class Raised {
   readonly #python: Interpreter;
-  readonly #outer: Raised | null;
-  readonly #exceptions = new Map<object, bigint>();
+  readonly #exceptions = new Set<bigint>();
 
-  constructor(python: Interpreter, outer: Raised | null) {
+  constructor(python: Interpreter) {
     this.#python = python;
-    this.#outer = outer;
   }
 
-  /** Keeps the exception behind an error; borrowed. */
-  keep(error: PythonError, exception: bigint): void {
-    this.#exceptions.set(error, this.#python.retain(exception));
+  /** Keeps the traceback of an exception, borrowed, until the function ends. */
+  keep(exception: bigint): void {
+    if (!this.#exceptions.has(exception)) this.#exceptions.add(this.#python.retain(exception));
   }
 
-  /** The exception behind an error, borrowed; undefined if there is none. */
-  behind(error: object): bigint | undefined {
-    return this.#exceptions.get(error) ?? this.#outer?.behind(error);
+  /** Notes that Python continues with an exception. */
+  continueWith(exception: bigint): void {
+    if (this.#exceptions.delete(exception)) this.#python.release(exception);
   }
 
-  /** Releases the exceptions. */
+  /** Drops the tracebacks of the exceptions that Python does not continue with. */
   close(): void {
-    for (const exception of this.#exceptions.values()) this.#python.release(exception);
+    const python = this.#python;
+    for (const exception of this.#exceptions) python.release(python.callHelper("drop_traces", [exception])); // adopts
     this.#exceptions.clear();
   }
 }

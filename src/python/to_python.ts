@@ -12,6 +12,7 @@ import { ExchangeError } from "../order/mod.ts";
 import { ArrowArray, ArrowStreamExport, isVortexForm } from "../arrow/mod.ts";
 import { exportArray } from "./export_array.ts";
 import { emptyStream, exportArrow, exportStream, exportVortex } from "./export_arrow.ts";
+import { exceptionBehind, PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 import { Keywords } from "./keywords.ts";
@@ -130,6 +131,7 @@ class Conversion {
     if (value instanceof Set) return this.#set(value);
     if (value instanceof Date) return datetimeOf(python, value);
     if (becomesDict(value)) return this.#plain(value);
+    if (value instanceof PythonError) return this.#exception(value);
     if (value instanceof Slice) return python.callHelper("slice", this.all([value.start, value.stop, value.step]));
     if (value instanceof ArrowArray) return exportArrow(python, value);
     if (isVortexForm(value)) return exportVortex(python, value, (parts) => this.value(parts));
@@ -148,7 +150,7 @@ class Conversion {
     }
     throw new TypeError(
       `Cannot pass an instance of ${value.constructor.name} to Python: expected a value, an array, a list, a plain ` +
-        "object, a Map, a Set, a Date, a function, or a Python object",
+        "object, a Map, a Set, a Date, a function, a PythonError, or a Python object",
     );
   }
 
@@ -225,6 +227,13 @@ class Conversion {
         python.checkInt(code);
       }
     });
+  }
+
+  // law python/Conversion.exception: python/raised
+  #exception(error: PythonError): bigint {
+    const { address } = exceptionBehind(error);
+    if (address !== 0n) return this.#python.retain(address);
+    throw new TypeError(`Cannot pass the error "${error.message}" to Python: it has no exception, or it was released`);
   }
 
   // law python/Conversion.stream: python/object, python/frame, python/leaks

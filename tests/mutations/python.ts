@@ -197,8 +197,8 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Interpreter.display", [
     [
-      "      if (!(error instanceof PythonError)) throw error;\n      return `<",
-      "      throw error;\n      return `<",
+      "      if (!(error instanceof PythonError)) throw error;\n",
+      "      throw error;\n",
       "An error about an object whose repr fails is replaced by another error.",
     ],
   ]),
@@ -707,8 +707,8 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/importIfPossible", [
     [
-      "    if (error instanceof PythonError || error instanceof ExchangeError) return notSimple;\n",
-      "",
+      "    if (error instanceof PythonError) exceptionBehind(error).release();\n",
+      "    throw error;\n",
       "A result that is more than an array causes an error.",
     ],
   ]),

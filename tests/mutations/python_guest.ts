@@ -398,6 +398,20 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [' and "\\0" not in message', "", "A message is truncated at its first NUL."],
     [" and message == last", "", "A traceback ends with a stripped text."],
   ]),
+  ...law("python/drop_traces", [
+    ["        error.__traceback__ = None\n", "", "An exception keeps the variables of its frames alive."],
+    [
+      "error.__cause__, error.__context__, ",
+      "",
+      "What an exception was raised from keeps the variables of its frames.",
+    ],
+    [
+      "*(error.exceptions if isinstance(error, GROUP) else ())",
+      "*()",
+      "The exceptions of a group keep the variables of their frames.",
+    ],
+    [" and id(one) not in known", "", "An exception that is its own cause never arrives."],
+  ]),
   ...law("python/places_of", [
     [
       "        trace = trace.tb_next\n    return texts",

@@ -8,7 +8,11 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/otherwise", [
     ["    if (item !== 0n) return item;\n", "", "Items of a dict cannot be read by their names."],
-    ["    error = pendingError(python);", "    void error;", "A type is looked up while an exception is pending."],
+    [
+      "    python.release(exception);\n    if (item !== 0n) return item;\n",
+      "    if (item !== 0n) return item;\n",
+      "Each item that is read by its name leaves an exception behind.",
+    ],
   ]),
   ...law("python/copySet", [["    python.release(items);\n", "", "Every copy of a set leaves a list behind."]]),
   ...law("python/dateOf", [["Number(python.readInteger(milliseconds))", "0", "Every date is in 1970."]]),
@@ -19,15 +23,11 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "A JavaScript error comes back as a different one.",
     ],
     ["    python.release(outline);\n", "", "Every exception leaves its description behind."],
-    [
-      "    python.release(outline);\n    python.release(exception);\n",
-      "    python.release(outline);\n",
-      "Exceptions are never freed.",
-    ],
+    ["  raised?.keep(exception);", "", "An exception that passes through JavaScript loses its traceback."],
   ]),
   ...law("python/described", [[
-    "    cause === null\n",
-    "    true\n",
+    "cause === null ? {}",
+    "true ? {}",
     "The cause of an exception is lost.",
   ]]),
   ...law("python/PythonError", [
@@ -135,10 +135,49 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/JavaScriptSide.exceptionFor", [
     [
-      "    if (known !== undefined) return python.retain(known);\n",
-      "",
+      "    if (address !== 0n) {\n",
+      "    if (false) {\n",
       "Python no longer recognizes its own exceptions.",
     ],
+    [
+      "      python.raised?.continueWith(address);\n",
+      "",
+      "An exception that passes through JavaScript has no traceback any more.",
+    ],
+  ]),
+  ...law("python/HeldException", [
+    ["    ofTurn[oldest]?.release();\n", "", "A program that catches exceptions in one turn keeps all of them."],
+    ["finalizer.register(this, this.#reference);", "", "An exception is kept for ever, though its error is gone."],
+    ["  ofTurn.length = oldest = 0;\n", "", "The last exceptions of a program are never released."],
+    [
+      "    if (object !== 0n) this.#value = this.#reference.python.wrap(object);\n    return this.#value;\n",
+      "    return object === 0n ? null : this.#reference.python.wrap(object);\n",
+      "An exception can be read from its error only once.",
+    ],
+    [
+      "handle === undefined ? this.#reference.object : handle.held",
+      "0n",
+      "Python no longer recognizes its exceptions.",
+    ],
+  ]),
+  ...law("python/CauseOf", [
+    [
+      "if (this.#value === undefined) this.#value",
+      "this.#value",
+      "The cause of an exception is a new object each time.",
+    ],
+    ['this.#effect.value?.$get("__cause__") ?? null', "null", "The cause of an exception cannot be read."],
+  ]),
+  ...law("python/Conversion.exception", [
+    ["if (address !== 0n) return this.#python.retain(address);", "", "An error cannot be passed to Python."],
+  ]),
+  ...law("python/Raised", [
+    [
+      '.callHelper("drop_traces", [exception])',
+      ".retain(exception)",
+      "An exception keeps the variables of its frames.",
+    ],
+    ["if (!this.#exceptions.has(exception)) ", "", "An exception that is caught twice in a function is never freed."],
   ]),
   ...law("python/JavaScriptSide.begin", [
     ["    this.#watch.keepAlive(true);\n", "", "The process exits while a call to Python is awaited."],

@@ -18,14 +18,10 @@ GUEST = "<causeway>"  # the file of all sources here, as frames name it
 
 MAX_CAUSES = 32  # an exception may be its own cause
 
+GROUP = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
+
 # Exceptions with a text that is more than their str(): a place in a source, a suggestion, other exceptions.
-WITH_MORE_TEXT = (
-    SyntaxError,
-    NameError,
-    AttributeError,
-    ImportError,
-    getattr(builtins, "BaseExceptionGroup", SyntaxError),  # since Python 3.11
-)
+WITH_MORE_TEXT = (SyntaxError, NameError, AttributeError, ImportError, GROUP)
 
 # The names of all others that are built in: to ask a type for its name or its module makes a string each time.
 BUILT_IN = {
@@ -87,6 +83,25 @@ def brief_exception(error):
     if trace is None and message == last and "\0" not in name and "\0" not in message:
         return name + "\0" + message + "\0" + places
     return outline
+
+
+def brief_and_drop_traces(error):
+    """Return what brief_exception() does, and drop the tracebacks of the exception and of those behind it."""
+    brief = brief_exception(error)
+    drop_traces(error)
+    return brief
+
+
+# law python/drop_traces: python/raised
+def drop_traces(error):
+    """Drop the tracebacks of an exception and of those behind and in it: they keep their frames' variables alive."""
+    left, known = [error], set()
+    while left:
+        error = left.pop()
+        error.__traceback__ = None
+        behind = error.__cause__, error.__context__, *(error.exceptions if isinstance(error, GROUP) else ())
+        known.add(id(error))
+        left += [one for one in behind if one is not None and id(one) not in known]
 
 
 # law python/without_guest: python/guest, python/async

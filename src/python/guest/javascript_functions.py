@@ -135,7 +135,10 @@ def open_box(outcome, box):
         return box.pop()
     if outcome == RAISED:
         raise box.pop()
-    raise RuntimeError("JavaScript has ended: its functions cannot be called any more")
+    raise RuntimeError(
+        "JavaScript cannot answer: it has ended, or no stack is left, because functions of both languages call each "
+        "other too deeply"
+    )
 
 
 def ring():

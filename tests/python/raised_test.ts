@@ -1,0 +1,244 @@
+/**
+ * The exception of a `PythonError`: it is there with its attributes, for JavaScript and for Python, and keeps no frame
+ * alive.
+ */
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { type PyObject, Python, PythonError } from "../../mod.ts";
+import { collectGarbage } from "../support/collect.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+
+/** Python, with what the tests call. */
+function open(): Python {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(scene);
+  return python;
+}
+
+/**
+ * `raise_tree(spec)` raises an exception with others behind and in it, each from a frame with a variable that is
+ * counted: `alive()` counts those that are still there.
+ */
+const scene = `
+import gc
+
+class Local:
+    alive = 0
+    def __init__(self): Local.alive += 1
+    def __del__(self): Local.alive -= 1
+
+def alive():
+    gc.collect()
+    return Local.alive
+
+class Failure(Exception): pass
+
+GROUP = globals().get("ExceptionGroup") or getattr(__import__("builtins"), "ExceptionGroup", None)
+
+def raised(spec):
+    try: raise_tree(spec)
+    except Exception as error: return error
+
+def raise_tree(spec):
+    local = Local()
+    name, cause, context, members = spec
+    inner = [raised(one) for one in members]
+    if GROUP is None: inner = [one.with_traceback(None) for one in inner]
+    made = GROUP(name, inner) if inner and GROUP else Failure(name)
+    made.label, made.members = name, inner
+    origin = None if cause is None else raised(cause)
+    if context is None:
+        if origin is None: raise made
+        raise made from origin
+    try: raise_tree(context)
+    except Exception:
+        if origin is None: raise made
+        raise made from origin
+
+def raise_spec(spec): raise_tree(spec)
+
+def same(one, other): return one is other
+
+def attempt(function):
+    try: return function()
+    except BaseException as error: return [error]
+
+def frames(error):
+    import traceback
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+`;
+
+const countedScene = `
+class Counted(Exception):
+    made = alive = 0
+    def __init__(self, number):
+        super().__init__(number)
+        Counted.alive += 1
+    def __del__(self): Counted.alive -= 1
+
+def fail():
+    Counted.made += 1
+    raise Counted(Counted.made - 1)
+
+def left(): return Counted.alive
+`;
+
+/** An exception to raise: its name, what it is raised from and during, and those in it. */
+type Spec = readonly [name: string, cause: Spec | null, context: Spec | null, members: readonly Spec[]];
+
+/** Exceptions with at most so many others behind each other. */
+const specs = fc.memo((depth): fc.Arbitrary<Spec> => {
+  const name = fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 5 });
+  if (depth <= 1) return fc.tuple(name, fc.constant(null), fc.constant(null), fc.constant([]));
+  const others = specs();
+  return fc.tuple<[string, Spec | null, Spec | null, Spec[]]>(
+    name,
+    fc.option(others),
+    fc.option(others),
+    fc.array(others, { maxLength: 2 }),
+  );
+});
+
+/** What was thrown. */
+function thrownBy(work: () => unknown): PythonError {
+  return assertThrows(work, PythonError);
+}
+
+/** The names of an exception, of what it was raised from and during, and of those in it. */
+function namesOf(error: PyObject): Spec {
+  const other = (one: PyObject | null) => one === null ? null : namesOf(one);
+  const members: PyObject[] = [...error["members"]];
+  return [error["label"], other(error["__cause__"]), other(error["__context__"]), members.map(namesOf)];
+}
+
+test(
+  ...needs(missing, "an exception is there with all that is behind and in it, and no frame of any of them is"),
+  () => {
+    const python = open();
+    const [raise, alive, attempt]: PyObject[] = ["raise_spec", "alive", "attempt"].map((name) => python.evaluate(name));
+    assert(raise && alive && attempt);
+    check(
+      fc.property(specs(3), fc.boolean(), (made, isCalledBack) => {
+        let error: PythonError | null = null;
+        const act = () => void (error = thrownBy(() => raise(made)));
+        if (isCalledBack) attempt(act);
+        else act();
+        assert(error !== null);
+        const { value } = error as PythonError;
+        assert(value !== null);
+        assertEquals(namesOf(value), made);
+        assertEquals(alive(), 0);
+        value.$close();
+      }),
+      100,
+    );
+  },
+);
+
+test(...needs(missing, "an exception has its attributes: a number of the system, arguments, others in a group"), () => {
+  const python = open();
+  const missingFile = thrownBy(() => python.builtins["open"]("/missing/file"));
+  assertEquals([missingFile.value?.["errno"], missingFile.value?.["filename"]], [2, "/missing/file"]);
+  assertStrictEquals(missingFile.value, missingFile.value);
+  const key = thrownBy(() => python.evaluate("{}[(1, 'k')]"));
+  assertEquals(key.value?.["args"].$value(), [[1, "k"]]);
+  const from = thrownBy(() => python.run("raise KeyError(1) from OSError(5, 'text')"));
+  assert(from.cause instanceof PythonError);
+  assertEquals(from.cause.value?.["errno"], 5);
+  assertStrictEquals(from.cause.value, from.cause.value);
+  assertEquals(thrownBy(() => python.run("error = KeyError(1)\nraise error from error")).value?.["args"].$value(), [1]);
+  if (python.evaluate("GROUP is not None") === true) {
+    const group = thrownBy(() => python.run("raise ExceptionGroup('both', [ValueError(1), OSError(2, 'b')])"));
+    assertEquals([...group.value?.["exceptions"]].map((one) => one["args"].$value()), [[1], [2, "b"]]);
+  }
+});
+
+test(...needs(missing, "a failure without an exception has none"), () => {
+  assertEquals(new PythonError("SystemError", "SystemError: x", "").value, null);
+});
+
+test(...needs(missing, "an error goes back to Python as its exception, as an argument and when it is thrown"), () => {
+  const python = open();
+  const same: PyObject = python.evaluate("same");
+  const attempt: PyObject = python.evaluate("attempt");
+  const error = thrownBy(() => python.run("raise KeyError('k') from ValueError('v')"));
+  const { cause } = error;
+  assert(cause instanceof PythonError);
+  for (const one of [error, cause]) {
+    assertEquals(same(one, one.value), true);
+    assertEquals(
+      same(
+        attempt(() => {
+          throw one;
+        })[0],
+        one.value,
+      ),
+      true,
+    ); // from a later call
+  }
+  // Within one call the exception goes on with its traceback.
+  const names = (work: () => unknown): string[] => [...python.evaluate("lambda f: frames(attempt(f)[0])")(work)];
+  assertEquals(names(() => python.evaluate("raise_spec")(["a", null, null, []])).slice(-2), [
+    "raise_spec",
+    "raise_tree",
+  ]);
+  assertEquals(
+    names(() => {
+      throw error;
+    }).includes("raise_tree"),
+    false,
+  );
+});
+
+test(...needs(missing, "an error whose exception was released is one of JavaScript's for Python"), () => {
+  const python = open();
+  const error = thrownBy(() => python.evaluate("{}['k']"));
+  error.value?.$close();
+  const attempt: PyObject = python.evaluate("attempt");
+  const received: PyObject = attempt(() => {
+    throw error;
+  })[0];
+  assertEquals(python.builtins["type"](received)["__name__"], "JavaScriptError");
+  assertThrows(() => python.builtins["id"](error), TypeError, "released");
+});
+
+test(
+  ...needs(missing, "exceptions that nobody wants are released: with their errors, and within a turn all but the last"),
+  async () => {
+    const python = open();
+    python.run(countedScene);
+    const [fail, left]: PyObject[] = ["fail", "left"].map((name) => python.evaluate(name));
+    assert(fail && left);
+    const none = left();
+    const first = thrownBy(() => fail());
+    for (let i = 0; i < 1000; i++) thrownBy(() => fail());
+    const last = thrownBy(() => fail());
+    assertEquals(first.value, null);
+    assertEquals(last.value?.["args"].$value(), [1001]);
+    assert(left() - none <= 257, `${left()} of 1002 exceptions are kept within one turn`);
+    const kept = thrownBy(() => fail());
+    for (let i = 0; i < 20 && left() - none > 5; i++) await collectGarbage();
+    assert(left() - none <= 5, `${left()} exceptions are kept whose errors are gone`);
+    for (let i = 0; i < 1000; i++) thrownBy(() => fail());
+    assertEquals(kept.value?.["args"].$value(), [1002]); // from an earlier turn
+  },
+);
+
+test(...needs(missing, "an exception that a function catches, once or more often, is released after it"), () => {
+  const python = open();
+  python.run(countedScene);
+  const [fail, left, attempt]: PyObject[] = ["fail", "left", "attempt"].map((name) => python.evaluate(name));
+  assert(fail && left && attempt);
+  const one: PyObject = python.evaluate("Counted(0)");
+  const raise: PyObject = python.evaluate("lambda error: exec('raise error', {'error': error})");
+  attempt(() => {
+    for (let i = 0; i < 3; i++) thrownBy(() => raise(one)).value?.$close();
+  });
+  one.$close();
+  assertEquals(left(), 0);
+});
