@@ -52,7 +52,7 @@ class Networks {
     const failed = steps().find((failed) => failed !== null);
     if (failed !== undefined) return failed;
     const isUp = (at: number) => inside(at, "grep", "-q", "up", `/sys/class/net/link${at}/operstate`) === null;
-    for (const end = performance.now() + 5000; !(isUp(0) && isUp(1)) && performance.now() < end;) await pause(20);
+    for (const end = performance.now() + 5000; !(isUp(0) && isUp(1)) && performance.now() < end;) await pause(200);
     return null;
   }
 
