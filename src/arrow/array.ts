@@ -29,6 +29,7 @@ import {
 } from "../cdata/mod.ts";
 import type { ArrayParts } from "../copy/mod.ts";
 import { type ArrowValue, makeReader, type Reader } from "./element_reader.ts";
+import { jsonOf } from "./json_of.ts";
 import { hostWaits } from "../order/mod.ts";
 
 /** The parts of an array. */
@@ -216,6 +217,16 @@ export class ArrowArray implements Iterable<ArrowValue> {
   /** All values as an array. See {@linkcode ArrowArray.get}. */
   toArray(): ArrowValue[] {
     return Array.from({ length: this.length }, (_, index) => this.get(index));
+  }
+
+  /**
+   * For `JSON.stringify` and `Response.json`: the values as `toArray()` returns them. JSON writes NaN and infinities as
+   * null; 64-bit integers are numbers, as far as those are exact.
+   *
+   * @throws {TypeError} as `get` does, for an integer that no number is exactly, and for bytes
+   */
+  toJSON(): unknown {
+    return this.toArray().map(jsonOf);
   }
 
   /** Iterates over the values. */

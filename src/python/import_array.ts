@@ -4,13 +4,14 @@
  * @module
  */
 import { cString, readCString } from "../ffi/mod.ts";
-import { DType } from "../layout/mod.ts";
+import { DType, show } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { DlpackTensor, fromArrayInterface, fromCudaArrayInterface, type ImportOptions } from "../dlpack/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { capsuleName } from "./take_capsule.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
+import { type BufferDescription, describeBuffer } from "./import_buffer.ts";
 import { importTensor } from "./import_tensor.ts";
 import { exceptionBehind, PythonError } from "./error.ts";
 import { Handle } from "./handle.ts";
@@ -27,6 +28,8 @@ export function isArray(python: Interpreter, object: bigint): boolean {
  * or collected.
  *
  * @param object borrowed
+ * @param isAsked whether a program has asked for a view. Other results stay objects if they are more than arrays: images
+ *   of Pillow, whose array interfaces have new bytes each time
  * @throws {ExchangeError} if it cannot be imported as it is
  * @throws {PythonError} if its owner refuses to export it
  */
@@ -35,19 +38,20 @@ export function importArray(
   object: bigint,
   options: ImportOptions,
   kind: Kind,
+  isAsked: boolean,
 ): StridedMemoryView {
   if (kind === Kind.numpyArray) {
     const view = importFromNumpy(python, object, options);
     if (view !== null) return view;
   }
-  if (!python.typeHas(object, "__dlpack__")) return importDescribed(python, object, options);
+  if (!python.typeHas(object, "__dlpack__")) return importDescribed(python, object, options, isAsked);
   try {
     return importFromProducer(python, object, options);
   } catch (error) {
     // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, ml_dtypes types.
     if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
     exceptionBehind(error).release();
-    return importDescribed(python, object, options);
+    return importDescribed(python, object, options, isAsked);
   }
 }
 
@@ -137,7 +141,12 @@ function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
  * Imports an array by its array interface. References to the array and to the dict keep the memory alive: that of a
  * NumPy scalar is made for the dict, and only an entry of it refers to it.
  */
-function importDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+function importDescribed(
+  python: Interpreter,
+  object: bigint,
+  options: ImportOptions,
+  isAsked: boolean,
+): StridedMemoryView {
   python.release(python.callHelper("check_elements", [python.retain(object)]));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
   const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
@@ -145,7 +154,10 @@ function importDescribed(python: Interpreter, object: bigint, options: ImportOpt
   const owners = [object, attribute].map((one) => new Handle(python, python.retain(one)));
   const close = () => owners.forEach((owner) => owner.close());
   try {
-    const copied = copyOut(python, attribute, () => unreadable);
+    const { copied, bytes } = isAsked
+      ? splitInterface(python, object, attribute)
+      : { copied: copyOut(python, attribute, () => unreadable), bytes: null };
+    if (bytes !== null) owners.push(bytes);
     if (!(copied instanceof Map)) {
       throw new ExchangeError(
         `Cannot import by the array interface: ${name} is ${python.show(attribute)}, expected a dict`,
@@ -156,6 +168,7 @@ function importDescribed(python: Interpreter, object: bigint, options: ImportOpt
       description["typestr"] = typeName(python, object);
     }
     const [source, make] = [{ owners, [name]: description }, StridedMemoryView[makeView]] as const;
+    if (bytes !== null) return importFromBytes(describeBuffer(python, bytes.object), description, owners, close);
     return isCuda ? fromCudaArrayInterface(source, options, make, close) : fromArrayInterface(source, make, close);
   } catch (error) {
     close();
@@ -163,6 +176,53 @@ function importDescribed(python: Interpreter, object: bigint, options: ImportOpt
   } finally {
     python.release(attribute);
   }
+}
+
+/** A description by a dict, and the buffer with its elements, unless it has an address. */
+function splitInterface(
+  python: Interpreter,
+  array: bigint,
+  described: bigint,
+): { readonly copied: unknown; readonly bytes: Handle | null } {
+  const parts = python.callHelper("split_interface", [array, described].map((one) => python.retain(one)));
+  try {
+    const [description = 0n, buffer = 0n] = [0n, 1n].map((i) => python.api.tuples.PyTuple_GetItem(parts, i));
+    const copied = copyOut(python, description, () => unreadable);
+    return { copied, bytes: buffer === python.singletons.none ? null : new Handle(python, python.retain(buffer)) };
+  } finally {
+    python.release(parts);
+  }
+}
+
+// law python/importFromBytes: python/interface_buffers
+/**
+ * Imports an array whose elements are bytes of a buffer, from `offset` on.
+ *
+ * @throws {ExchangeError} if some of them are not in the buffer
+ */
+function importFromBytes(
+  { data: [start, readonly], shape: [length = 0] }: BufferDescription,
+  description: Readonly<Record<string, unknown>>,
+  owners: readonly Handle[],
+  close: () => void,
+): StridedMemoryView {
+  const { offset = 0, shape, strides } = description;
+  if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) {
+    throw new ExchangeError(
+      `Cannot import by the array interface: offset is ${show(offset)}, expected an integer of at least 0`,
+    );
+  }
+  const source = { owners, __array_interface__: { ...description, data: [start + BigInt(offset), readonly] } };
+  const view = fromArrayInterface(source, StridedMemoryView[makeView], close);
+  const { ptr, size } = view.buffer;
+  if (size === 0 || (ptr >= start && ptr + BigInt(size) <= start + BigInt(length))) return view;
+  view.close();
+  throw new ExchangeError(
+    `Cannot import by the array interface: elements of the shape ${show(shape)} with the strides ${
+      show(strides)
+    } are ` +
+      `outside the ${length} bytes of its data, from byte ${offset} on`,
+  );
 }
 
 /** A placeholder for objects that no description may contain. */

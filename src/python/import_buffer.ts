@@ -29,7 +29,7 @@ export function hasBuffer(python: Interpreter, object: bigint): boolean {
 export function importBuffer(python: Interpreter, object: bigint): StridedMemoryView {
   const owner = new Handle(python, python.callHelper("memoryview", [python.retain(object)]));
   try {
-    const source = { owner, __array_interface__: describe(python, owner.object) };
+    const source = { owner, __array_interface__: describeBuffer(python, owner.object) };
     return fromArrayInterface(source, StridedMemoryView[makeView], () => owner.close());
   } catch (error) {
     owner.close();
@@ -37,8 +37,18 @@ export function importBuffer(python: Interpreter, object: bigint): StridedMemory
   }
 }
 
-/** Describes a buffer as NumPy's array interface does. */
-function describe(python: Interpreter, object: bigint): Record<string, unknown> {
+/** A buffer, as NumPy's array interface describes it. */
+export interface BufferDescription {
+  readonly version: 3;
+  readonly data: readonly [address: bigint, readonly: boolean];
+  readonly typestr: string;
+  readonly shape: readonly number[];
+  /** In bytes; null if there are no gaps. */
+  readonly strides: readonly number[] | null;
+}
+
+/** Describes a buffer. */
+export function describeBuffer(python: Interpreter, object: bigint): BufferDescription {
   const { PyObject_GetBuffer, PyBuffer_Release } = python.api.buffers;
   using arena = new NativeArena();
   const buffer = arena.struct(Py_buffer);

@@ -53,6 +53,7 @@ type Helper =
   | "by_version"
   | "is_plain"
   | "check_elements"
+  | "split_interface"
   | "memoryview"
   | "tensor_from_object"
   | "object_from_tensor"

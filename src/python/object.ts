@@ -116,7 +116,7 @@ function viewOf(handle: Handle, given: ImportOptions): StridedMemoryView {
       ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
     if (isArray(python, object)) {
       try {
-        return importArray(python, object, options, python.kindOf(object));
+        return importArray(python, object, options, python.kindOf(object), true);
       } catch (error) {
         // PyArrow refuses to export some arrays by DLPack that it exports by Arrow: booleans, dates, fixed-size lists.
         if (!(error instanceof PythonError) || !hasArrow()) throw error;
@@ -174,7 +174,7 @@ function valueOf(python: Interpreter, object: bigint, options: ImportOptions, ki
  */
 function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
   try {
-    return importArray(python, object, options, kind);
+    return importArray(python, object, options, kind, false);
   } catch (error) {
     if (error instanceof PythonError) exceptionBehind(error).release();
     else if (!(error instanceof ExchangeError)) throw error;

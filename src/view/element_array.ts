@@ -20,6 +20,7 @@ import {
 } from "../layout/mod.ts";
 import { asTypedArray, nestedArray, onlyIndex, readElement, writeElement } from "./element_access.ts";
 import { hasEqualElements } from "./equality.ts";
+import { jsonNumber } from "./json_number.ts";
 import { print } from "./print.ts";
 import { ShapedArray } from "./shaped_array.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
@@ -227,12 +228,8 @@ function noArithmetic({ dtype, layout }: ArrayParts): TypeError {
   );
 }
 
-// law view/withoutBigints: view/no_array
-/** A value with numbers in place of bigints, which JSON rejects. @throws {TypeError} if one would not be exact */
+/** A value with numbers in place of bigints. */
 function withoutBigints(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutBigints);
-  if (typeof value !== "bigint") return value;
-  const number = Number(value);
-  if (Number.isSafeInteger(number)) return number;
-  throw new TypeError(`Cannot write ${value} as JSON: expected an integer of at most 53 bits. Write it as text`);
+  return typeof value === "bigint" ? jsonNumber(value) : value;
 }

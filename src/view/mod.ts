@@ -18,6 +18,7 @@ export type { AsTypedArrayOptions, ElementArray, ToTypedArrayOptions } from "./e
 export type { ExportedArray } from "./exported_array.ts";
 export { arraySource, isArraySource } from "./from.ts";
 export type { FromBufferOptions } from "./from_buffer.ts";
+export { jsonNumber } from "./json_number.ts";
 export { Lease } from "./lease.ts";
 export type { NestedValues } from "./nested_values.ts";
 export {

@@ -49,6 +49,9 @@ test("an imported array of any type has its producer's values, and is released o
       assert(isTaken(array, schema));
       assertEquals([...release.calls], [[schema, 1]], "the schema is released, the array is not");
       assertEquals(imported.toArray() as Value[], values);
+      const text = jsonText(values);
+      if (text === null) assertThrows(() => JSON.stringify(imported), TypeError, "as JSON");
+      else assertEquals(JSON.stringify(imported), text);
       assertEquals(imported.nullCount, nullsOf(model, values));
       const [from, to] = [Math.floor(values.length / 3), Math.ceil(values.length / 2)];
       const part = imported.sliced(from, to);
@@ -65,6 +68,18 @@ test("an imported array of any type has its producer's values, and is released o
     assert(seen.has(format), `${format} was tried`);
   }
 });
+
+/** Values in JSON; null if there are bytes, or integers that no number is exactly. */
+function jsonText(values: readonly Value[]): string | null {
+  let isExact = true;
+  const text = JSON.stringify(values, (_, value: Value) => {
+    if (value instanceof Uint8Array) isExact = false;
+    if (typeof value !== "bigint") return value;
+    if (BigInt.asIntN(54, value) !== value || value === -(2n ** 53n)) isExact = false;
+    return Number(value);
+  });
+  return isExact ? text : null;
+}
 
 /** Arrow counts only the array's own nulls, not indices that refer to a null in the dictionary. */
 function nullsOf(model: Model, values: readonly Value[]): number {

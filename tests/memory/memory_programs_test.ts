@@ -87,7 +87,7 @@ test("a program for resources that lacks one wait gives wrong bytes by some seed
   // Not with malloc memory: the errors of such a program would corrupt this process.
   const safe = resources.filter((one) => one !== "host");
   const generated = fc.sample(programs(2, { maxLength: 30, watched: true, resources: safe }), {
-    numRuns: scaled(24),
+    numRuns: Math.max(24, scaled(24)),
     seed: 4,
   });
   let removed = 0;

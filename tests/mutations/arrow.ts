@@ -3,6 +3,10 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const arrowMutations: readonly Mutation[] = [
+  ...law("arrow/jsonOf", [
+    ["  if (value instanceof Uint8Array) {\n", "  if (false) {\n", "Bytes are written as an object of numbers."],
+    ["value.map(jsonOf)", "value", "A list of 64-bit integers cannot be written as JSON."],
+  ]),
   ...law("arrow/ArrowArray.constructor", [
     ["    checkNode(this);\n", "", "A consumer reads past the end of one of our buffers."],
   ]),

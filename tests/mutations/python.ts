@@ -705,6 +705,11 @@ export const pythonMutations: readonly Mutation[] = [
       "A copy of an object has Causeway's own properties.",
     ],
   ]),
+  ...law("python/importFromBytes", [
+    ["ptr >= start && ", "", "An array may begin before its buffer."],
+    ["ptr + BigInt(size) <= start + BigInt(length)", "true", "An array may end behind its buffer."],
+    [" || offset < 0", "", "An offset may be negative."],
+  ]),
   ...law("python/importIfPossible", [
     [
       "    if (error instanceof PythonError) exceptionBehind(error).release();\n",

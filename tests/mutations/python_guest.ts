@@ -398,6 +398,14 @@ export const pythonGuestMutations: readonly Mutation[] = [
     [' and "\\0" not in message', "", "A message is truncated at its first NUL."],
     [" and message == last", "", "A traceback ends with a stripped text."],
   ]),
+  ...law("python/split_interface", [
+    ["array if data is None else data", "data", "An array that has its buffer itself is refused."],
+    [
+      'buffer.cast("B") if buffer.nbytes > 0 else memoryview(b"")',
+      "buffer",
+      "The size of a buffer is that of its elements.",
+    ],
+  ]),
   ...law("python/drop_traces", [
     ["        error.__traceback__ = None\n", "", "An exception keeps the variables of its frames alive."],
     [

@@ -59,7 +59,7 @@ export const viewMutations: readonly Mutation[] = [
     ["start % size !== 0 || ", "", "Unaligned elements fail with the engine's error."],
     ["bytes.byteOffset + start", "bytes.byteOffset", "The typed array shows the start of the buffer."],
   ]),
-  ...law("view/withoutBigints", [
+  ...law("view/jsonNumber", [
     ["if (Number.isSafeInteger(number)) return number;", "return number;", "Another number is written than there is."],
   ]),
   ...law("view/asTypedArray.readonly", [

@@ -28,6 +28,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
     "DTypeSpec",
     "EndpointContext",
     "EndpointOperations",
+    "Exception",
     "ExportStates",
     "ExportedStream",
     "GraphResources",

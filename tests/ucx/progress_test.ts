@@ -125,7 +125,7 @@ for (const progress of progressModes) {
       const [out, into] = [new Uint8Array(8), new Uint8Array(8)];
       let least = Infinity;
       // It was 35 to 147 times. Where other programs use all processors it happens at times: not ten times in a row.
-      for (let round = 0; round < 10 && least >= 15; round++) {
+      for (let round = 0; round < 10 && least >= 25; round++) {
         asleep = 0;
         for (let i = 0; i < 5000; i++) {
           await Promise.all([endpoint.send(out), receiver.recv(into)]);
@@ -133,7 +133,7 @@ for (const progress of progressModes) {
         }
         least = Math.min(least, asleep);
       }
-      assert(least < 15, `asleep ${least} times in 10,000 messages, and more often in the other rounds`);
+      assert(least < 25, `asleep ${least} times in 10,000 messages, and more often in the other rounds`);
       await close();
     } finally {
       Object.defineProperty(wakeup, "ucp_worker_arm", { value: arm, configurable: true });

@@ -29,6 +29,22 @@ def request_capsule(value, stream):
         return value.__dlpack__(**options)
 
 
+# law python/split_interface: python/interface_buffers
+def split_interface(array, described):
+    """Return what describes an array, and the bytes of the buffer that it names as its data, or None.
+
+    The data of an array interface are an address, or an object with a buffer, or nothing: then the array has one.
+    """
+    data = described.get("data") if isinstance(described, dict) else ()
+    if not isinstance(data, (tuple, list)):
+        try:
+            buffer = memoryview(array if data is None else data)
+            return {**described, "data": None}, buffer.cast("B") if buffer.nbytes > 0 else memoryview(b"")
+        except TypeError:  # it has no buffer, or one with gaps
+            pass
+    return described, None
+
+
 def is_plain(value):
     """Whether a torch tensor is no more than DLPack can say."""
     return not (value.requires_grad or value.is_conj() or value.is_neg())
