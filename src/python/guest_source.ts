@@ -1224,6 +1224,7 @@ modules_with_frames = builtins, sys
 import contextlib
 import ctypes
 import os
+import sys
 import threading
 import time
 import weakref
@@ -1235,6 +1236,11 @@ RETURNED, RAISED = 1, 2  # what entering JavaScript returns
 
 # From bind_javascript() on: the C function that enters JavaScript, its thread, and the descriptor that wakes it.
 enter = javascript_thread = bell = None
+
+# The processor's flags of floating-point exceptions, which JavaScript's engines leave set for what is no error, such as
+# a test whether a number is an integer. NumPy looks at them after a loop, and would warn of an invalid value.
+clear_flags = ctypes.PyDLL("libm.so.6").feclearexcept
+ALL_FLAGS = 0x3D if os.uname().machine == "x86_64" else 0x1F  # FE_ALL_EXCEPT
 
 # For JavaScript to look at: a number that is odd while it is inside a call of Python, another one in each; and how many
 # keys are dead.
@@ -1330,10 +1336,13 @@ def bind_javascript(address, descriptor):
     javascript_thread, bell = threading.get_native_id(), descriptor
 
 
+# law python/call_here: python/functions
 def call_here(key, arguments, keywords):
     """Call a function of JavaScript on its thread."""
     box = [None]
     outcome = enter(key, arguments, keywords, box)
+    if "numpy" in sys.modules:
+        clear_flags(ALL_FLAGS)
     return open_box(outcome, box)
 
 

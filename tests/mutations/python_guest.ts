@@ -406,6 +406,13 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "The size of a buffer is that of its elements.",
     ],
   ]),
+  ...law("python/call_here", [
+    [
+      "        clear_flags(ALL_FLAGS)\n",
+      "        pass\n",
+      "NumPy warns of invalid values after a function of JavaScript.",
+    ],
+  ]),
   ...law("python/drop_traces", [
     ["        error.__traceback__ = None\n", "", "An exception keeps the variables of its frames alive."],
     [

@@ -308,3 +308,30 @@ test(
     }
   },
 );
+
+const withNumpy = findPython("numpy");
+
+// JavaScript's engines left flags set: NumPy warned of invalid values and divisions by zero, in Bun after every loop.
+test(
+  ...needs(
+    typeof withNumpy === "string" ? withNumpy : missing,
+    "NumPy's loops over a function of JavaScript warn of nothing",
+  ),
+  () => {
+    const python = open();
+    python.run(`
+import warnings, numpy as np
+def warned(function, count):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        np.vectorize(function)(np.arange(count) * 1.5)
+        np.frompyfunc(function, 1, 1)(np.arange(count) * 1.5)
+    return [str(one.message) for one in found]
+`);
+    const warned: PyObject = python.evaluate("warned");
+    const functions = [(x: number) => x + 1, (x: number) => x / 3.7, Math.floor, (x: number) => x | 0];
+    for (const one of functions) {
+      for (const count of [100, 20_000]) assertEquals(warned(one, count).$value(), [], `${one}, ${count} times`);
+    }
+  },
+);
