@@ -336,9 +336,18 @@ function memberOf(handle: Handle, key: string | symbol): unknown {
   return made;
 }
 
-/** A deep copy of the object. */
-function copyOf({ python, options, object }: Handle): unknown {
-  return python.locked(() => copyOut(python, object, (other) => fromPython(python, python.retain(other), options)));
+// law python/copyOf: python/json
+/** A deep copy of the object. @throws {TypeError} if JavaScript's stack is too small for it */
+function copyOf(handle: Handle): unknown {
+  const { python, options, object } = handle;
+  try {
+    return python.locked(() => copyOut(python, object, (other) => fromPython(python, python.retain(other), options)));
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new TypeError(`Cannot copy ${show(handle).slice(0, 100)}: it contains itself, or is nested too deeply`, {
+      cause,
+    });
+  }
 }
 
 // law python/json: python/json

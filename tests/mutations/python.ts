@@ -705,6 +705,13 @@ export const pythonMutations: readonly Mutation[] = [
       "A copy of an object has Causeway's own properties.",
     ],
   ]),
+  ...law("python/copyOf", [
+    [
+      "    if (!(cause instanceof RangeError)) throw cause;\n",
+      "    throw cause;\n",
+      "The stack ends without a reason.",
+    ],
+  ]),
   ...law("python/importFromBytes", [
     ["ptr >= start && ", "", "An array may begin before its buffer."],
     ["ptr + BigInt(size) <= start + BigInt(length)", "true", "An array may end behind its buffer."],

@@ -88,3 +88,17 @@ test(...needs(missing, "a value that JSON cannot express is an error that says w
   // @ts-expect-error: an unknown name
   assertThrows(() => dict.$value({ object: true }), TypeError, "did you mean objects?");
 });
+
+test(...needs(missing, "a container that contains itself is refused, in every kind of container"), () => {
+  const python = open();
+  python.run(`
+listed, keyed, paired = [1], {"a": 1}, [2]
+listed.append(listed); keyed["self"] = keyed; paired.append((3, paired))
+`);
+  for (const name of ["listed", "keyed", "paired"]) {
+    const container: PyObject = python.evaluate(name);
+    assertThrows(() => container.$value(), TypeError, "contains itself");
+    assertThrows(() => JSON.stringify(container), TypeError, "contains itself");
+  }
+  assertEquals(python.evaluate("[1, [2]]").$value(), [1, [2]]);
+});
