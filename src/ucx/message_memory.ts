@@ -32,7 +32,7 @@ export type Sendable = StridedMemoryView | MemoryBuffer | ArrayBuffer | ArrayBuf
 export type Receivable = Sendable;
 
 /** What is done with the memory, as worded in errors. */
-export type Doing = "send" | "receive into";
+export type Doing = "send" | "receive into" | "register";
 
 /** How memory is taken. */
 export interface TakeOptions {
@@ -99,14 +99,17 @@ function takeView(
   cuda: PoolStaging | null,
   { copy = true }: TakeOptions,
 ): MemoryBuffer | null {
-  if (view.readonly && doing === "receive into") throw new TypeError("Cannot receive into a read-only view");
+  if (view.readonly && doing !== "send") throw new TypeError(`Cannot ${doing} a read-only view`);
   if (view.layout.isContiguousC) return takeBuffer(memory, view.buffer, view.ptr, view.nbytes, doing, cuda);
-  if (doing === "receive into" || !copy) {
+  if (doing !== "send" || !copy) {
+    const wayOut = {
+      send: "Allow a copy",
+      "receive into": "Receive it elsewhere, and copy",
+      register: "Copy it first",
+    };
     throw new TypeError(
       `Cannot ${doing} a view of shape (${view.shape.join(", ")}) with strides (${view.strides.join(", ")}): ` +
-        `expected contiguous memory in C order. ${
-          doing === "send" ? "Allow a copy" : "Receive it elsewhere, and copy"
-        }.`,
+        `expected contiguous memory in C order. ${wayOut[doing]}.`,
     );
   }
   return takePacked(memory, view, cuda);

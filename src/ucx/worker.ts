@@ -366,7 +366,7 @@ export class UcxWorker {
     const { operations, regions } = this.#resources;
     const operation = operations.take();
     try {
-      const buffer = takeMemory(operation, what, "receive into", this.#context.cuda?.unstaged ?? null);
+      const buffer = takeMemory(operation, what, "register", this.#context.cuda?.unstaged ?? null);
       if (buffer !== null) hostWaits(buffer);
       const { ucp, context } = this.#context;
       return new UcxMemoryRegion({ ucp, context, regions, worker: this }, operation);

@@ -272,7 +272,7 @@ test("a range that does not fit, an invalid key or number is refused before any 
     dtype: "uint8",
     readonly: true,
   });
-  assertThrows(() => owner.register(frozen), TypeError, "read-only");
+  assertThrows(() => owner.register(frozen), TypeError, "Cannot register a read-only view");
   frozen.buffer.close();
   remote.close();
   remote.close();
