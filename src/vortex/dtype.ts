@@ -61,7 +61,7 @@ export function primitiveDType(ptype: PType, nullable = false): VortexDType {
   return { kind: "primitive", ptype, nullable };
 }
 
-/** Bytes per decimal of a given precision, as Arrow stores it. */
+/** Bytes that hold any decimal of a given precision. */
 export function decimalWidth(precision: number): 4 | 8 | 16 | 32 {
   return precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32;
 }

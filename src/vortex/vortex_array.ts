@@ -165,7 +165,7 @@ export class VortexArray implements VortexForm {
 
   /**
    * The elements as an Arrow array, over the same memory where their layout is Arrow's: text by views, lists by 32-bit
-   * offsets, decimals as narrow as their precision allows.
+   * offsets, decimals by 128 bits, or 256.
    *
    * @throws {VortexError} if the elements cannot be decoded
    */

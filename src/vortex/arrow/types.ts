@@ -5,7 +5,7 @@
  */
 import { type ArrowField, arrowField, type ArrowMetadata, type ArrowType } from "../../cdata/mod.ts";
 import type { CanonicalArray } from "../canonical.ts";
-import { decimalWidth, type DTypeOf, entriesOf, type VortexDType } from "../dtype.ts";
+import { type DTypeOf, entriesOf, type VortexDType } from "../dtype.ts";
 import { VortexError } from "../error.ts";
 import type { PType } from "../ptype.ts";
 import type { VortexExtension, VortexSession } from "../session.ts";
@@ -24,13 +24,20 @@ const numbers: Readonly<Record<PType, ArrowType>> = {
   f64: { kind: "float", bits: 64 },
 };
 
-const decimalBits = { 4: 32, 8: 64, 16: 128, 32: 256 } as const;
+// law vortex/arrowDecimalBytes: vortex/file/files
+/**
+ * Bytes per decimal of a given precision in Arrow arrays that are made here. Arrow also has decimals of 4 and 8 bytes,
+ * which Polars 2.1 reads as if they had 16.
+ */
+export function arrowDecimalBytes(precision: number): 16 | 32 {
+  return precision <= 38 ? 16 : 32;
+}
 
 /** Bits of dictionary indices: signed, and wide enough for every unsigned code, as Vortex itself exports them. */
 export const indexBits = { u8: 16, u16: 32, u32: 64 } as const;
 
 /**
- * The field of a dtype: text and bytes by views, lists by 32-bit offsets, decimals as narrow as their precision allows,
+ * The field of a dtype: text and bytes by views, lists by 32-bit offsets, decimals by 128 bits, or 256,
  * extensions as their session defines them.
  *
  * @param array if given, its dictionaries are dictionaries in the type too
@@ -65,7 +72,7 @@ function typeOf(
       return numbers[dtype.ptype];
     case "decimal": {
       const { precision, scale } = dtype;
-      return { kind: "decimal", bits: decimalBits[decimalWidth(precision)], precision, scale };
+      return { kind: "decimal", bits: arrowDecimalBytes(precision) * 8 as 128 | 256, precision, scale };
     }
     case "utf8":
     case "binary":

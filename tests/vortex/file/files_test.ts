@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import type { PyObject } from "../../../src/public/python.ts";
 import {
   openVortex,
   VortexError,
@@ -17,6 +18,7 @@ import {
 import { type Model, models, type Quirks, type Value, valueOf } from "../../support/arrow_model.ts";
 import { patiently } from "../../support/child.ts";
 import { needs } from "../../support/needs.ts";
+import { findPython } from "../../support/python.ts";
 import { check, fc } from "../../support/property.ts";
 import { arrayOfValues, isVortexType, missingPyVortex, openPyVortex } from "../../support/vortex/python_arrays.ts";
 import { holds, type RowValue } from "../../support/vortex/rows.ts";
@@ -234,4 +236,52 @@ test("a missing file, and anything but a file of Vortex, is refused", async () =
   await assertRejects(() => openVortex(path), Error, "ENOENT");
   writeFileSync(path, "x");
   await assertRejects(() => openVortex(path), VortexError);
+});
+
+const withPolars = findPython("vortex-data", "polars", "pyarrow");
+
+// Polars 2.1 reads Arrow's decimals of 32 and 64 bits as if they had 128.
+const [decimals, decimalsOptions] = needs(
+  typeof withPolars === "string" ? withPolars : missingPyVortex,
+  "decimals of any precision have PyVortex's types in Arrow, and their values in Polars and PyArrow",
+);
+
+test(decimals, { ...decimalsOptions, ...patiently }, async () => {
+  const python = openPyVortex();
+  const path = join(folder, "decimals.vortex");
+  python.run(`
+import decimal, polars
+def write(precision, scale, units):
+    decimal.getcontext().prec = 76
+    kind = pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    values = [None if unit is None else decimal.Decimal(unit).scaleb(-scale) for unit in units]
+    vx.io.write(pa.table({"d": pa.array(values, kind)}), ${JSON.stringify(path)})
+    return [str(value) for value in values], str(vx.open(${JSON.stringify(path)}).to_arrow().read_all().schema.types[0])
+def read(stream):
+    table = pa.RecordBatchReader.from_stream(stream).read_all()
+    return [str(value) for value in table["d"].to_pylist()], str(table.schema.types[0])
+def read_polars(stream): return [str(value) for value in polars.DataFrame(stream)["d"].to_list()]
+`);
+  const [write, read, readPolars]: PyObject[] = ["write", "read", "read_polars"].map((name) => python.evaluate(name));
+  const columns = fc.integer({ min: 1, max: 76 }).chain((precision) =>
+    fc.tuple(
+      fc.constant(precision),
+      fc.integer({ min: 0, max: precision }),
+      fc.array(fc.option(fc.bigInt({ min: 1n - 10n ** BigInt(precision), max: 10n ** BigInt(precision) - 1n })), {
+        minLength: 1,
+        maxLength: 5,
+      }),
+    )
+  );
+  await check(
+    fc.asyncProperty(columns, async ([precision, scale, units]) => {
+      const expected: unknown = write?.(precision, scale, units.map((unit) => unit === null ? null : `${unit}`))
+        .$value();
+      using file = await openVortex(path);
+      assertEquals(read?.(await file.toArrowStream()).$value(), expected);
+      if (precision > 38) return; // not in Polars
+      assertEquals([readPolars?.(await file.toArrowStream()).$value()], (expected as unknown[]).slice(0, 1));
+    }),
+    60,
+  );
 });
