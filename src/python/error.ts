@@ -28,9 +28,11 @@ export interface Exception {
   readonly address: bigint;
   /** Releases it. */
   release(): void;
+  /** Drops its traceback, unless something in Python has it. Needs the interpreter's lock. */
+  dropTraces(): void;
 }
 
-const noException: Exception = { value: null, address: 0n, release: () => {} };
+const noException: Exception = { value: null, address: 0n, release: () => {}, dropTraces: () => {} };
 
 /** The exception behind an error. */
 let behind: (error: PythonError) => Exception;
@@ -106,9 +108,10 @@ export class PythonError extends Error {
 
   /**
    * The exception, with its attributes: `error.value?.errno` of an OSError, `error.value?.exceptions` of a group. It has
-   * no traceback any more, which would keep the variables of all its frames alive. Released with this error, once that
-   * has been collected, or by `$close()`. Null if Python reported a failure without an exception, and if 256 later
-   * errors came in the same turn of the event loop before this property was first read.
+   * no traceback any more, which would keep the variables of its frames alive, unless something else in Python has the
+   * exception. Released with this error, once that has been collected, or by `$close()`. Null if Python reported a
+   * failure without an exception, and if 256 later errors were caught in the same turn of the event loop before this
+   * property was first read.
    */
   get value(): PyObject | null {
     return this.#exception.value;

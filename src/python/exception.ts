@@ -9,7 +9,7 @@ import { NativeArena, type Out } from "../ffi/mod.ts";
 import { copyOut } from "./copy_out.ts";
 import { type Exception, PythonError } from "./error.ts";
 import { handleOf } from "./handle.ts";
-import { HeldException } from "./held_exception.ts";
+import { HeldException, keepForTurn } from "./held_exception.ts";
 import type { Interpreter } from "./interpreter.ts";
 import type { PyObject } from "./object.ts";
 
@@ -41,10 +41,15 @@ export function errorOf(python: Interpreter, exception: bigint, calledAt?: Error
     return thrown;
   }
   const { raised } = python;
-  raised?.keep(exception); // Python may continue with it
-  const helper = python.helper(raised === null ? "brief_and_drop_traces" : "brief_exception");
-  const outline = python.callWithOne(helper, exception);
+  const isCaughtNow = raised === null && calledAt === undefined;
+  const outline = python.callWithOne(
+    python.helper(isCaughtNow ? "brief_and_drop_traces" : "brief_exception"),
+    exception,
+  );
   const held = new HeldException(python, exception);
+  if (raised !== null) raised.keep(held); // Python may continue with it
+  else if (isCaughtNow) keepForTurn(held);
+  else held.releaseWithError(); // many calls may end in one turn
   if (outline === 0n) {
     errors.PyErr_Clear();
     return new PythonError("Exception", "An exception that cannot be described", "", () => "", {}, null, held);
@@ -67,17 +72,18 @@ class CauseOf implements Exception {
   }
 
   get value(): PyObject | null {
-    if (this.#value === undefined) this.#value = this.#effect.value?.$get("__cause__") ?? null;
-    return this.#value;
+    if (this.#value !== undefined) return this.#value;
+    const isThere = this.#effect.address !== 0n;
+    return this.#value = isThere ? this.#effect.value?.$get("__cause__") ?? null : null;
   }
 
   get address(): bigint {
     return this.value === null ? 0n : handleOf(this.value)?.held ?? 0n;
   }
 
-  release(): void {
-    this.#effect.release();
-  }
+  release(): void {} // its effect has it
+
+  dropTraces(): void {} // its effect does
 }
 
 /** The result of outline_exception() in guest/exceptions.py: lists of strings and None, and an error's key. */

@@ -1,10 +1,11 @@
 /**
- * How long the exception of an error is kept: until the error has been collected. Errors are collected between turns of
- * the event loop only, and a program that catches a million of them in one turn should not keep a million exceptions:
- * within a turn only the exceptions of the last errors are kept.
+ * How long the exception of an error is kept: until the error has been collected, which JavaScript reports between turns
+ * of the event loop. A program that catches a million errors in one turn should not keep a million exceptions, so of
+ * those that it catches in one turn, outside functions that Python calls, only the last are kept.
  *
  * @module
  */
+import { setImmediate } from "node:timers";
 import type { Exception } from "./error.ts";
 import { handleOf } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -16,31 +17,15 @@ interface Reference {
   object: bigint;
 }
 
-/** How many exceptions of one turn are kept. */
-const mostOfTurn = 256;
-
-/** The last exceptions of this turn, as a ring once there are so many. */
-const ofTurn: HeldException[] = [];
-/** Where the oldest of a full ring is. */
-let oldest = 0;
-
 // law python/HeldException: python/raised
 /** An exception that an error keeps. */
 export class HeldException implements Exception {
   readonly #reference: Reference;
   #value: PyObject | null = null;
 
-  /** Adopts the reference. Needs the interpreter's lock. */
+  /** Adopts the reference. */
   constructor(python: Interpreter, object: bigint) {
     this.#reference = { python, object };
-    if (ofTurn.length === 0) queueMicrotask(endTurn);
-    if (ofTurn.length < mostOfTurn) {
-      ofTurn.push(this);
-      return;
-    }
-    ofTurn[oldest]?.release();
-    ofTurn[oldest] = this;
-    oldest = (oldest + 1) % mostOfTurn;
   }
 
   get value(): PyObject | null {
@@ -55,11 +40,23 @@ export class HeldException implements Exception {
   }
 
   release(): void {
+    const at = ofTurn.lastIndexOf(this);
+    if (at >= 0) ofTurn.splice(at, 1);
     const object = this.#take();
     if (object !== 0n) this.#reference.python.releaseLater(object);
   }
 
-  /** Releases the exception, if it is still owned, when its error has been collected. */
+  /** Drops the tracebacks of the exception and of those behind it, unless something in Python has them. */
+  dropTraces(): void {
+    const { python } = this.#reference;
+    const { address } = this;
+    if (address === 0n) return;
+    const none = python.callWithOne(python.helper("drop_traces_if_lone"), address);
+    if (none === 0n) python.api.errors.PyErr_Clear(); // no memory is left
+    else python.release(none);
+  }
+
+  /** Releases the exception when its error has been collected. */
   releaseWithError(): void {
     if (this.#reference.object !== 0n) finalizer.register(this, this.#reference);
   }
@@ -72,10 +69,24 @@ export class HeldException implements Exception {
   }
 }
 
+/** How many exceptions of one turn are kept. */
+const mostOfTurn = 256;
+
+/** The last exceptions of this turn, oldest first. */
+const ofTurn: HeldException[] = [];
+
+// law python/keepForTurn: python/raised
+/** Keeps an exception while it is one of the last of its turn, and then until its error has been collected. */
+export function keepForTurn(exception: HeldException): void {
+  if (ofTurn.length === 0) setImmediate(endTurn); // a microtask would run in the same turn
+  if (ofTurn.length === mostOfTurn) ofTurn[0]?.release();
+  ofTurn.push(exception);
+}
+
 /** Leaves the exceptions of a turn to the collector, which takes longer than all else that is done for one. */
 function endTurn(): void {
   for (const exception of ofTurn) exception.releaseWithError();
-  ofTurn.length = oldest = 0;
+  ofTurn.length = 0;
 }
 
 /** A finalizer must not wait for Python's lock: the reference is released when the lock is next held. */

@@ -154,10 +154,11 @@ function importDescribed(
   const owners = [object, attribute].map((one) => new Handle(python, python.retain(one)));
   const close = () => owners.forEach((owner) => owner.close());
   try {
-    const { copied, bytes } = isAsked
-      ? splitInterface(python, object, attribute)
-      : { copied: copyOut(python, attribute, () => unreadable), bytes: null };
+    const { copied, bytes } = isCuda
+      ? { copied: copyOut(python, attribute, () => unreadable), bytes: null }
+      : splitInterface(python, object, attribute);
     if (bytes !== null) owners.push(bytes);
+    if (bytes !== null && !isAsked) throw new ExchangeError(`${python.show(object)} is more than an array`);
     if (!(copied instanceof Map)) {
       throw new ExchangeError(
         `Cannot import by the array interface: ${name} is ${python.show(attribute)}, expected a dict`,

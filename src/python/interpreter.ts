@@ -29,7 +29,8 @@ const littleEndian = true;
 type Helper =
   | "brief_exception"
   | "brief_and_drop_traces"
-  | "drop_traces"
+  | "drop_traces_if_lone"
+  | "learn_lone_count"
   | "format_traceback"
   | "format_frames"
   | "bind"
@@ -209,12 +210,19 @@ export class Interpreter {
       ]);
       this.release(this.executeGuest(guestSource));
       this.#kinds = new Kinds(this, type);
+      this.#learnLoneCount(type("Exception()"));
       const { DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray } = releaseThunks().address;
       const code = [handle, DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray];
       this.release(this.callHelper("bind", code.map((address) => this.integer(address))));
     } finally {
       this.api.threads.PyGILState_Release(state);
     }
+  }
+
+  /** Adopts the reference, which is the only one. */
+  #learnLoneCount(exception: bigint): void {
+    this.release(this.callWithOne(this.helper("learn_lone_count"), exception));
+    this.release(exception);
   }
 
   /** Runs work that calls Python while this thread holds the interpreter's lock. */
@@ -276,7 +284,7 @@ export class Interpreter {
    */
   calledBack<T>(work: () => T): T {
     const [area, raised] = [this.#area, this.raised];
-    const own = new Raised(this);
+    const own = new Raised();
     area.native?.keepLock(); // for work that is left to do before it is released
     this.#area = this.#argumentAreas[this.#callbacks++] ??= this.#argumentArea();
     this.raised = own;
@@ -285,11 +293,14 @@ export class Interpreter {
     try {
       return work();
     } finally {
-      own.close();
-      this.#depth--;
-      this.#callbacks--;
-      this.#area = area;
       this.raised = raised;
+      try {
+        own.close();
+      } finally {
+        this.#depth--;
+        this.#callbacks--;
+        this.#area = area;
+      }
     }
   }
 

@@ -206,10 +206,7 @@ export class JavaScriptSide {
   exceptionFor(error: unknown): bigint {
     const python = this.#python;
     const address = error instanceof PythonError ? exceptionBehind(error).address : 0n;
-    if (address !== 0n) {
-      python.raised?.continueWith(address);
-      return python.retain(address);
-    }
+    if (address !== 0n) return python.retain(address);
     this.#thrown.set(++lastKey, error);
     return python.callHelper("error_of", [python.text(described(error)), python.smallInteger(lastKey)]);
   }
@@ -282,21 +279,28 @@ export class JavaScriptSide {
         const handle = new Handle(python, python.retain(request));
         queueMicrotask(() => void this.#answer(handle));
       });
-      take("take_finished", (call) => this.#finish(call));
+      const failed: PythonError[] = [];
+      take("take_finished", (call) => this.#finish(call, failed));
+      for (const error of failed) exceptionBehind(error).dropTraces(); // now that the calls are gone
       python.poll();
     });
     this.#watch.start();
   }
 
-  /** @param call a tuple of its number, whether it returned, and the value returned or raised; borrowed */
-  #finish(call: bigint): void {
+  /**
+   * @param call a tuple of its number, whether it returned, and the value returned or raised; borrowed
+   * @param failed receives the error that is thrown, if it is Python's
+   */
+  #finish(call: bigint, failed: PythonError[]): void {
     const python = this.#python;
     const { PyTuple_GetItem } = python.api.tuples;
     const waiting = this.#waiting.get(Number(python.readInteger(PyTuple_GetItem(call, 0n))));
     if (waiting === undefined) return; // cancelled
     const value = python.retain(PyTuple_GetItem(call, 2n));
     if (PyTuple_GetItem(call, 1n) !== python.singletons.true) {
-      return waiting.reject(errorOf(python, value, waiting.calledAt));
+      const error = errorOf(python, value, waiting.calledAt);
+      if (error instanceof PythonError) failed.push(error);
+      return waiting.reject(error);
     }
     try {
       waiting.resolve(fromPython(python, value, waiting.options));

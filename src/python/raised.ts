@@ -1,36 +1,26 @@
 /**
- * The Python exceptions of errors that JavaScript received while called by Python: if the called function lets such an
- * error propagate, Python continues with the exception, which still has its traceback. The tracebacks of all others are
- * dropped when the function ends, because a traceback keeps the variables of all its frames alive.
+ * The Python exceptions of errors that JavaScript received while called by Python. If the called function lets such an
+ * error propagate, Python continues with the exception, so all of them keep their tracebacks until the function ends.
  *
  * @module
  */
-import type { Interpreter } from "./interpreter.ts";
+import { type HeldException, keepForTurn } from "./held_exception.ts";
 
 // law python/Raised: python/raised
 /** Exceptions of one call of JavaScript by Python. Needs the interpreter's lock. */
 export class Raised {
-  readonly #python: Interpreter;
-  readonly #exceptions = new Set<bigint>();
+  readonly #exceptions = new Set<HeldException>();
 
-  constructor(python: Interpreter) {
-    this.#python = python;
+  /** Keeps an exception with its traceback until the function ends. */
+  keep(exception: HeldException): void {
+    this.#exceptions.add(exception);
   }
 
-  /** Keeps the traceback of an exception, borrowed, until the function ends. */
-  keep(exception: bigint): void {
-    if (!this.#exceptions.has(exception)) this.#exceptions.add(this.#python.retain(exception));
-  }
-
-  /** Notes that Python continues with an exception. */
-  continueWith(exception: bigint): void {
-    if (this.#exceptions.delete(exception)) this.#python.release(exception);
-  }
-
-  /** Drops the tracebacks of the exceptions that Python does not continue with. */
+  /** Drops the tracebacks of the exceptions that Python does not have, such as the one that it continues with. */
   close(): void {
-    const python = this.#python;
-    for (const exception of this.#exceptions) python.release(python.callHelper("drop_traces", [exception])); // adopts
-    this.#exceptions.clear();
+    for (const exception of this.#exceptions) {
+      exception.dropTraces();
+      keepForTurn(exception);
+    }
   }
 }

@@ -414,18 +414,17 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/drop_traces", [
-    ["        error.__traceback__ = None\n", "", "An exception keeps the variables of its frames alive."],
+    ["    drop_traceback(error, None)\n", "", "An exception keeps the variables of its frames alive."],
     [
-      "error.__cause__, error.__context__, ",
+      "cause_of(current), context_of(current), ",
       "",
       "What an exception was raised from keeps the variables of its frames.",
     ],
-    [
-      "*(error.exceptions if isinstance(error, GROUP) else ())",
-      "*()",
-      "The exceptions of a group keep the variables of their frames.",
-    ],
-    [" and id(one) not in known", "", "An exception that is its own cause never arrives."],
+    ["*members_of(current)", "", "The exceptions of a group keep the variables of their frames."],
+  ]),
+  ...law("python/lone_count", [
+    ["    if is_lone:\n", "    if True:\n", "An exception that a future has loses its traceback."],
+    ["<= lone_count\n    brief", "< lone_count\n    brief", "An exception keeps the variables of its frames alive."],
   ]),
   ...law("python/places_of", [
     [

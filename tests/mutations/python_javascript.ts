@@ -23,7 +23,12 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "A JavaScript error comes back as a different one.",
     ],
     ["    python.release(outline);\n", "", "Every exception leaves its description behind."],
-    ["  raised?.keep(exception);", "", "An exception that passes through JavaScript loses its traceback."],
+    ["raised === null && calledAt", "calledAt", "An exception that passes through JavaScript loses its traceback."],
+    [
+      "  else held.releaseWithError();",
+      "  else keepForTurn(held);",
+      "Calls that fail in one turn lose their exceptions.",
+    ],
   ]),
   ...law("python/described", [[
     "cause === null ? {}",
@@ -135,20 +140,13 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/JavaScriptSide.exceptionFor", [
     [
-      "    if (address !== 0n) {\n",
-      "    if (false) {\n",
-      "Python no longer recognizes its own exceptions.",
-    ],
-    [
-      "      python.raised?.continueWith(address);\n",
+      "    if (address !== 0n) return python.retain(address);\n",
       "",
-      "An exception that passes through JavaScript has no traceback any more.",
+      "Python no longer recognizes its own exceptions.",
     ],
   ]),
   ...law("python/HeldException", [
-    ["    ofTurn[oldest]?.release();\n", "", "A program that catches exceptions in one turn keeps all of them."],
     ["finalizer.register(this, this.#reference);", "", "An exception is kept for ever, though its error is gone."],
-    ["  ofTurn.length = oldest = 0;\n", "", "The last exceptions of a program are never released."],
     [
       "    if (object !== 0n) this.#value = this.#reference.python.wrap(object);\n    return this.#value;\n",
       "    return object === 0n ? null : this.#reference.python.wrap(object);\n",
@@ -159,25 +157,28 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "0n",
       "Python no longer recognizes its exceptions.",
     ],
+    ['"drop_traces_if_lone"', '"is_plain_exception"', "What a function has caught keeps the variables of its frames."],
+  ]),
+  ...law("python/keepForTurn", [
+    [
+      "  if (ofTurn.length === mostOfTurn) ofTurn[0]?.release();\n",
+      "",
+      "A program that catches exceptions in one turn keeps all of them.",
+    ],
+    ["ofTurn[0]?.release()", "exception.release()", "The last exceptions of a turn are gone, and the first are kept."],
+    ["  ofTurn.length = 0;\n", "", "The last exceptions of a program are never released."],
   ]),
   ...law("python/CauseOf", [
-    [
-      "if (this.#value === undefined) this.#value",
-      "this.#value",
-      "The cause of an exception is a new object each time.",
-    ],
-    ['this.#effect.value?.$get("__cause__") ?? null', "null", "The cause of an exception cannot be read."],
+    ["    if (this.#value !== undefined) return this.#value;\n", "", "A cause is a new object each time."],
+    ["isThere ? ", "false ? ", "The cause of an exception cannot be read."],
+    ["isThere ? ", "true ? ", "The cause of an error that was closed cannot be asked for."],
   ]),
   ...law("python/Conversion.exception", [
     ["if (address !== 0n) return this.#python.retain(address);", "", "An error cannot be passed to Python."],
   ]),
   ...law("python/Raised", [
-    [
-      '.callHelper("drop_traces", [exception])',
-      ".retain(exception)",
-      "An exception keeps the variables of its frames.",
-    ],
-    ["if (!this.#exceptions.has(exception)) ", "", "An exception that is caught twice in a function is never freed."],
+    ["exception.dropTraces();", ";", "An exception keeps the variables of its frames."],
+    ["      keepForTurn(exception);\n", "", "What functions have caught is never released."],
   ]),
   ...law("python/JavaScriptSide.begin", [
     ["    this.#watch.keepAlive(true);\n", "", "The process exits while a call to Python is awaited."],

@@ -118,7 +118,7 @@ test(
       python.evaluate(
         `Described({"version": 3, "shape": (2,), "typestr": "|u1", "data": ${data}, "offset": ${offset}})`,
       );
-    for (const data of ["5", "None", "'text'", "memoryview(content)[::2]"]) {
+    for (const data of ["5", "None", "'text'", "memoryview(content)[::2]", "[1, 2]", "[4096, False]"]) {
       assertThrows(() => StridedMemoryView.from(described(data)), ExchangeError, "data is", data);
     }
     for (const offset of ["-1", "1.5", "None", "'1'", "2**60"]) {

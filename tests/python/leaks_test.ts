@@ -31,6 +31,7 @@ class Thing:
     def __delitem__(self, key): pass
     def __iter__(self): return iter((self, self, self))
     def keys(self): return []
+    def __len__(self): return 3
     def __contains__(self, key): return key == "there"
 class Sequence:
     def __getitem__(self, key): return thing
@@ -57,6 +58,10 @@ function operations(python: Python): Record<string, () => void> {
   return {
     "an attribute is read": () => [thing["big"], thing["text"], thing["n"], thing["fresh"]],
     "an attribute is kept": () => thing.$get("method").$close(),
+    "the length of an object, and an item by its name": () => {
+      assertEquals(thing.length, 3);
+      assertEquals(nested["bytes"].length, 3);
+    },
     "an attribute is set and deleted": () => {
       thing["other"] = [1 << 20, "text"];
       assert("other" in thing && delete thing["other"] && !("other" in thing));

@@ -85,23 +85,82 @@ def brief_exception(error):
     return outline
 
 
+# law python/lone_count: python/raised
+lone_count = 0  # what sys.getrefcount() returns in the two functions below for an exception that only JavaScript has
+
+
+def learn_lone_count(error):
+    """Learn the count from an exception that only JavaScript has."""
+    global lone_count
+    lone_count = sys.getrefcount(error)
+
+
 def brief_and_drop_traces(error):
-    """Return what brief_exception() does, and drop the tracebacks of the exception and of those behind it."""
+    """Return what brief_exception() does, and then do what drop_traces_if_lone() does."""
+    is_lone = sys.getrefcount(error) <= lone_count
     brief = brief_exception(error)
-    drop_traces(error)
+    if is_lone:
+        drop_traces(error)
     return brief
 
 
 # law python/drop_traces: python/raised
+def drop_traces_if_lone(error):
+    """Drop the traceback of an exception that only JavaScript has, and of those behind it that nothing else refers to.
+
+    A traceback keeps the variables of its frames alive. What a future, a task or a handler has is raised again, with it.
+    """
+    if sys.getrefcount(error) <= lone_count:
+        drop_traces(error)
+
+
 def drop_traces(error):
-    """Drop the tracebacks of an exception and of those behind and in it: they keep their frames' variables alive."""
-    left, known = [error], set()
+    """Drop an exception's traceback, and those behind it that nothing else refers to."""
+    drop_traceback(error, None)
+    for one, count in exceptions_behind(error):
+        if count <= lone_count_behind:
+            drop_traceback(one, None)
+
+
+def exceptions_behind(error):
+    """Return the exceptions that one was raised from or during, directly or not, each with a count of what else has it."""
+    found, uses, left = [], {}, [error]
+    current = one = None
     while left:
-        error = left.pop()
-        error.__traceback__ = None
-        behind = error.__cause__, error.__context__, *(error.exceptions if isinstance(error, GROUP) else ())
-        known.add(id(error))
-        left += [one for one in behind if one is not None and id(one) not in known]
+        current = left.pop()
+        for one in (cause_of(current), context_of(current), *members_of(current)):
+            if one is None:
+                continue
+            uses[id(one)] = uses.get(id(one), 0) + 1
+            if uses[id(one)] == 1:
+                found.append(one)
+                left.append(one)
+    del current, one
+    return [(one, sys.getrefcount(one) - uses[id(one)]) for one in found]
+
+
+def members_of(error):
+    """Return the exceptions in a group, each as often as the group refers to it."""
+    if not isinstance(error, GROUP):
+        return ()
+    given = error.args[1]  # what it was made from
+    return (*exceptions_of(error), *(given if isinstance(given, list) else ()))
+
+
+# By the base class: a class of exceptions may have its own attributes of these names, or forbid to set any.
+drop_traceback = BaseException.with_traceback
+cause_of, context_of = BaseException.__cause__.__get__, BaseException.__context__.__get__
+exceptions_of = GROUP.exceptions.__get__ if GROUP else None
+
+
+def count_behind():
+    """Return the count of an exception that only another one refers to."""
+    effect = Exception()
+    effect.__cause__ = Exception()
+    return exceptions_behind(effect)[0][1]
+
+
+lone_count_behind = count_behind()
 
 
 # law python/without_guest: python/guest, python/async

@@ -36,13 +36,13 @@ def split_interface(array, described):
     The data of an array interface are an address, or an object with a buffer, or nothing: then the array has one.
     """
     data = described.get("data") if isinstance(described, dict) else ()
-    if not isinstance(data, (tuple, list)):
-        try:
-            buffer = memoryview(array if data is None else data)
-            return {**described, "data": None}, buffer.cast("B") if buffer.nbytes > 0 else memoryview(b"")
-        except TypeError:  # it has no buffer, or one with gaps
-            pass
-    return described, None
+    if isinstance(data, tuple):
+        return described, None
+    try:
+        buffer = memoryview(array if data is None else data)
+        return {**described, "data": None}, buffer.cast("B") if buffer.nbytes > 0 else memoryview(b"")
+    except (TypeError, ValueError, BufferError):  # it has no buffer, or one that was released, or has gaps
+        return {**described, "data": None if data is None else repr(data)[:100]}, None
 
 
 def is_plain(value):
