@@ -58,6 +58,8 @@ export class ArrowStream implements Iterable<ArrowArray> {
   readonly #stream: ForeignStream;
   readonly #options: FromArrowOptions;
   #closed = false;
+  /** Whether the producer is running, which may call JavaScript, and this stream. */
+  #isRunning = false;
 
   // law arrow/ArrowStream.constructor: arrow/stream, order/reclaim, order/programs
   private constructor(source: ForeignStream, field: ArrowField, options: FromArrowOptions) {
@@ -120,7 +122,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
     if (this.#closed) throw new TypeError("Cannot read a closed ArrowStream");
     using arena = new NativeArena();
     const out = arena.struct(ArrowDeviceStruct); // begins with an ArrowArray
-    call(this.#stream, "get_next", out.$address);
+    this.#run(() => call(this.#stream, "get_next", out.$address));
     if (out.array.release === 0n) return null;
     try {
       return takeArray(
@@ -137,18 +139,31 @@ export class ArrowStream implements Iterable<ArrowArray> {
     }
   }
 
+  // law arrow/ArrowStream.run: arrow/stream, python/arrow_capsules
+  /** Calls the producer. If it calls JavaScript, which closes the stream, that is released when the producer returns. */
+  #run(work: () => void): void {
+    if (this.#isRunning) throw new TypeError("Cannot read an ArrowStream inside its own producer");
+    this.#isRunning = true;
+    try {
+      work();
+    } finally {
+      this.#isRunning = false;
+      if (this.#closed) release(this.#stream);
+    }
+  }
+
   /** The remaining arrays, each of which the caller closes. */
   *[Symbol.iterator](): Iterator<ArrowArray> {
     for (let array = this.next(); array !== null; array = this.next()) yield array;
   }
 
   // law arrow/ArrowStream.close: arrow/stream, order/reclaim, order/programs
-  /** Releases the stream. Arrays taken from it stay open. Closing twice is harmless. */
+  /** Releases the stream. Arrays taken from it stay open. Closing twice is harmless, also inside the producer. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     finalizer.unregister(this);
-    release(this.#stream);
+    if (!this.#isRunning) release(this.#stream);
   }
 
   /** Releases the stream. */

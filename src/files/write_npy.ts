@@ -28,7 +28,7 @@ export interface ByteSink {
 /**
  * Writes an array to a `.npy` file, replacing an existing one: host or device memory, in any layout. Elements in C or
  * Fortran order are written as stored, others in C order, a block at a time. Device memory and page-locked memory are
- * read on their home stream. Types that NumPy does not know by name, such as bfloat16, are written as ml_dtypes makes
+ * read on their home stream. The view stays open, and what it shows unchanged, until the promise settles. Types that NumPy does not know by name, such as bfloat16, are written as ml_dtypes makes
  * NumPy write them: `np.load(file).view(ml_dtypes.bfloat16)` reads them. If writing fails, the file is incomplete.
  *
  * @throws {SystemError} if the file cannot be written
@@ -52,6 +52,7 @@ export async function writeNpy(
   checkOptions(options, writeNpyOptionNames);
   checkProgress(options.onProgress);
   const start = headerFor(view);
+  using _ = view.buffer.pinned(); // first: that of a closed view is an error, before a file is replaced
   using file = createFile(path);
   await writeArray(file, view, start, options.onProgress);
 }

@@ -45,6 +45,8 @@ export async function writeNpz(
     const where = `as ${show(name)} in writeNpz(path, { name: view })`;
     return { name: memberName(name), view, header: headerFor(view, where) };
   });
+  using pins = new DisposableStack();
+  for (const { view } of entries) pins.use(view.buffer.pinned()); // first: that of a closed view is an error
   using file = createFile(path);
   const written: Written[] = [];
   let at = 0;

@@ -1,6 +1,6 @@
 /** What an untyped program passes to be written: found by typing what NumPy's `save` takes. */
 import { assertEquals, assertRejects } from "@std/assert";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { NpyError, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
@@ -46,4 +46,17 @@ test("views without names make no file", async () => {
     await assertRejects(() => writeNpz(path, value as Record<string, StridedMemoryView>), TypeError, message);
     assertEquals(existsSync(path), false);
   }
+});
+
+// The file was emptied before the view was looked at.
+test("a closed view is refused, and what a file has stays there", async () => {
+  const closed = StridedMemoryView.zeros([4]);
+  closed.close();
+  const [one, many] = ["x.npy", "x.npz"].map((name) => join(scratchFolder(), name));
+  await writeNpy(one ?? "", view);
+  await writeNpz(many ?? "", { view });
+  const before = [one, many].map((path) => readFileSync(path ?? ""));
+  await assertRejects(() => writeNpy(one ?? "", closed), TypeError, "closed");
+  await assertRejects(() => writeNpz(many ?? "", { view, closed }), TypeError, "closed");
+  assertEquals([one, many].map((path) => readFileSync(path ?? "")), before);
 });

@@ -3,6 +3,14 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const arrowMutations: readonly Mutation[] = [
+  ...law("arrow/ArrowStream.run", [
+    [
+      "      if (this.#closed) release(this.#stream);\n",
+      "",
+      "A stream that is closed inside its producer is never released.",
+    ],
+    ["    if (this.#isRunning) throw", "    if (false) throw", "A producer is asked for an array while it makes one."],
+  ]),
   ...law("arrow/jsonOf", [
     ["  if (value instanceof Uint8Array) {\n", "  if (false) {\n", "Bytes are written as an object of numbers."],
     ["value.map(jsonOf)", "value", "A list of 64-bit integers cannot be written as JSON."],

@@ -351,6 +351,33 @@ test(...withPython("a stream is read once, by its own protocol, and released if 
   assertEquals(tables.released, true);
 });
 
+// The struct was freed while the producer used it: a segmentation fault.
+test(...withPython("a stream may be closed inside its own producer, and is released when that returns"), async () => {
+  const python = open();
+  python.run(`
+def reader(call):
+    schema = pa.schema([("a", pa.int32())])
+    def batches():
+        for i in range(3):
+            call(i)
+            yield pa.record_batch([pa.array([i], pa.int32())], schema=schema)
+    return pa.RecordBatchReader.from_batches(schema, batches())
+`);
+  const reader: PyObject = python.evaluate("reader");
+  const stream: ArrowStream = ArrowStream.from(reader.$call((i: number) => {
+    if (i === 0) assertThrows(() => stream.next(), TypeError, "inside its own producer");
+    if (i === 1) stream.close();
+  }));
+  const seen = [stream.next(), stream.next()].map((batch) => {
+    const values = batch?.child(0).toArray();
+    batch?.close();
+    return values;
+  });
+  assertEquals(seen, [[0], [1]]);
+  assertThrows(() => stream.next(), TypeError, "closed");
+  assertEquals(await stillExported(python), 0);
+});
+
 test(...withPython("a stream's schema can be read any number of times, also when it was exported"), async () => {
   const python = open();
   const tell = python.evaluate("lambda stream: [str(pa.schema(stream).field(0).type) for _ in range(30)][27:]");
