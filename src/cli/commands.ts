@@ -43,6 +43,7 @@ const demo = command({
   examples: ["", "array.npy", "table.vortex"],
   failsIf: "a byte, a sum or an address is wrong, or UCX is missing",
   run: async ({ positionals: [file] }) => {
+    warnOnStandardError();
     const { runDemo } = await import("./demo.ts");
     await runDemo(file === undefined ? {} : { file });
     return 0;
@@ -85,6 +86,7 @@ export const partners: readonly Pick<Command, "name" | "run">[] = [
   {
     name: "demo-peer",
     run: async () => {
+      warnOnStandardError(); // standard output is for the first process
       const { runPeer } = await import("./demo_peer.ts");
       await runPeer();
       return 0;

@@ -62,6 +62,16 @@ for (const transports of ["tcp", "sm", "self,sm,tcp", "all"]) {
   });
 }
 
+// UCX warned on standard output, where the first process expected an address.
+test("UCX's warnings disturb nothing", async () => {
+  const { code, out } = await causeway(["demo"], { UCX_CAUSEWAY_UNUSED: "1", UCX_WARN_UNUSED_ENV_VARS: "y" });
+  assertEquals([code, out.includes("Every byte and every sum is right."), out.includes("UCX_CAUSEWAY")], [
+    0,
+    true,
+    false,
+  ]);
+});
+
 const arrays: { readonly [what: string]: () => string } = {
   "a scalar": () => npy(headerOf("<f8", []), new Uint8Array(Float64Array.of(-2.5).buffer)),
   "no elements": () => npy(headerOf("<i4", [3, 0, 2])),
