@@ -213,7 +213,8 @@ class Import {
     const { kind, device, stream } = isHost ? host : location;
     const owner = this.#state;
     const at = size === 0 ? 0n : ptr;
-    const buffer = MemoryBuffer.fromForeign(at, size, device, kind, stream, owner, owner, returnToProducer);
+    const buffer = MemoryBuffer.fromForeign(at, size, device, kind, stream, owner, owner, returnToProducer)
+      .protect(); // Arrow's data are never written to
     this.#state.users++;
     this.#buffers.push(buffer);
     return buffer;

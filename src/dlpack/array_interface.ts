@@ -114,9 +114,11 @@ export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, relea
   const ptr = startAt(address, layout, offset, size, "an array");
   if (release === undefined) {
     const buffer = MemoryBuffer.fromOwner(ptr, size, null, source);
+    if (readonly) buffer.protect();
     return make(buffer, offset, layout, dtype, readonly, null);
   }
   const buffer = MemoryBuffer.fromForeign(ptr, size, null, "host", null, source, release, releaseSource);
+  if (readonly) buffer.protect();
   return make(buffer, offset, layout, dtype, readonly, buffer);
 }
 
@@ -146,6 +148,7 @@ export function fromCudaArrayInterface<T>(
     : release === undefined
     ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, returnToProducer)
     : MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, { producer, release }, returnAndRelease);
+  if (readonly) buffer.protect();
   return make(buffer, offset, layout, dtype, readonly, buffer);
 }
 

@@ -145,7 +145,9 @@ function take<T>(
   const lent: Lent = { tensor: address, deleter: fields.deleter };
   const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, owner, lent, returnToProducer);
   tensor?.take(); // only now: making a buffer for a closed device throws
-  return make(buffer, offset, layout, dtype, (flags & readOnly) !== 0, buffer);
+  const isReadonly = (flags & readOnly) !== 0;
+  if (isReadonly) buffer.protect();
+  return make(buffer, offset, layout, dtype, isReadonly, buffer);
 }
 
 // law dlpack/checkAddress: dlpack/import, dlpack/fuzz, arrow/host_order

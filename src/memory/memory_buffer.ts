@@ -89,6 +89,7 @@ export class MemoryBuffer {
    * The home stream of memory that is not freed here: its buffer need not be closed, so it does not retain the stream.
    */
   #borrowedHome: CudaStream | null = null;
+  #readonly = false;
 
   // law memory/MemoryBuffer.made: memory/memory_buffer, memory/cuda_core_buffer,
   //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
@@ -238,7 +239,7 @@ export class MemoryBuffer {
 
   // law memory/MemoryBuffer.used: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
   //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
-  //   memory/memory_programs
+  //   memory/memory_programs, memory/readonly
   /** The address, for an operation that errors name: `copy from`. */
   #open(doing: string): bigint {
     const { closed, owner, ptr } = this.#state;
@@ -249,6 +250,11 @@ export class MemoryBuffer {
 
   #side(doing: string): TransferSide {
     return { buffer: this, ptr: this.#open(doing), device: this.driven };
+  }
+
+  #writable(doing: string): TransferSide {
+    if (!this.#readonly) return this.#side(doing);
+    throw new TypeError(`Cannot ${doing} read-only memory of ${this.size} bytes${quoted(this.name)}: copy it first`);
   }
 
   #transferred(doing: string): TypeError {
@@ -298,6 +304,24 @@ export class MemoryBuffer {
   get endsWithWorker(): boolean {
     const { ptr, owner } = this.#state;
     return ptr !== 0n && endsWithWorker(owner);
+  }
+
+  /**
+   * Whether the memory must not be written to: its owner, which lent it, assumes that it does not change. `fill` and
+   * `copyFrom` refuse to, and views of it are read-only. What `bytes()` returns must not be written to either.
+   */
+  get readonly(): boolean {
+    return this.#readonly;
+  }
+
+  /**
+   * Makes it read-only.
+   *
+   * @internal
+   */
+  protect(): this {
+    this.#readonly = true;
+    return this;
   }
 
   /** Whether the host can use the memory. */
@@ -359,7 +383,7 @@ export class MemoryBuffer {
    * side is complete.
    *
    * @throws {RangeError} if the sizes differ
-   * @throws {TypeError} if either is closed, or device memory is involved and no stream is given; for an array whose
+   * @throws {TypeError} if this buffer is read-only, or either is closed, or device memory is involved and no stream is given; for an array whose
    *   memory is shared between threads or resizable
    */
   copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = none): void {
@@ -368,7 +392,7 @@ export class MemoryBuffer {
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
     }
-    const [to, from] = [this.#side("copy into"), source.#side("copy from")];
+    const [to, from] = [this.#writable("copy into"), source.#side("copy from")];
     if (this.size > 0) copyBytes(to, from, options.stream);
   }
 
@@ -377,13 +401,13 @@ export class MemoryBuffer {
    *
    * @param value an unsigned number of `width` bytes, repeated
    * @throws {RangeError} if the value does not fit, or the size is not a multiple of the width
-   * @throws {TypeError} if the buffer is closed, or is device memory and no stream is given
+   * @throws {TypeError} if the buffer is read-only or closed, or is device memory and no stream is given
    */
   fill(value: number, options: FillOptions = none): void {
     checkOptions(options, fillOptionNames);
     const { stream, width = 1 } = options;
     checkFill(value, width, this.size);
-    const side = this.#side("fill");
+    const side = this.#writable("fill");
     if (this.size > 0) fillBytes(side, value, width, stream);
   }
 

@@ -109,7 +109,7 @@ def brief_and_drop_traces(error):
 def drop_traces_if_lone(error):
     """Drop the traceback of an exception that only JavaScript has, and of those behind it that nothing else refers to.
 
-    A traceback keeps the variables of its frames alive. What a future, a task or a handler has is raised again, with it.
+    A traceback keeps the variables of its frames alive. What a future, a task or a handler has is raised again with it.
     """
     if sys.getrefcount(error) <= lone_count:
         drop_traces(error)
@@ -124,7 +124,7 @@ def drop_traces(error):
 
 
 def exceptions_behind(error):
-    """Return the exceptions that one was raised from or during, directly or not, each with a count of what else has it."""
+    """Return the exceptions behind one, directly or not, and in it, each with a count of what else refers to it."""
     found, uses, left = [], {}, [error]
     current = one = None
     while left:

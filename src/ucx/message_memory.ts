@@ -128,6 +128,7 @@ function takeBuffer(
   doing: Doing,
   cuda: PoolStaging | null,
 ): MemoryBuffer | null {
+  if (buffer.readonly && doing !== "send") throw new TypeError(`Cannot ${doing} read-only memory`);
   checkKnown(buffer, doing, cuda);
   const memoryType = typeOf(buffer, cuda);
   if (memoryType !== UCS_MEMORY_TYPE.HOST && buffer.device !== null) useGpu(buffer.device);

@@ -26,7 +26,7 @@ export interface FromBufferOptions<T extends DTypeLike = DTypeLike> {
   readonly dtype: T;
   /** Byte offset in the buffer of offset 0 of the layout. Default 0. */
   readonly offset?: number;
-  /** Whether writing through the view is refused. Default false. */
+  /** Whether writing through the view is refused. Default: whether the buffer is read-only. */
   readonly readonly?: boolean;
 }
 
@@ -44,7 +44,8 @@ export function fromBuffer<T>(buffer: MemoryBuffer, options: FromBufferOptions, 
   if (!(buffer instanceof MemoryBuffer)) throw noBuffer(buffer);
   checkOptions(options, fromBufferOptionNames);
   const dtype = DType.from(options.dtype);
-  const { shape, strides = null, offset = 0, readonly = false } = options;
+  const { shape, strides = null, offset = 0, readonly = buffer.readonly } = options;
+  if (buffer.readonly && !readonly) throw new TypeError("Cannot view read-only memory for writing: copy it first");
   const layout = strides === null
     ? denseLayout(shape, dtype.itemsize)
     : new StridedLayout(shape, strides, dtype.itemsize);

@@ -121,6 +121,7 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/MemoryBuffer.used", [
+    ["if (!this.#readonly) return", "return", "Memory that others assume constant is written to."],
     ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
     [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred can no longer be viewed."],
     ["    if (closed) throw this.#closed(doing);\n", "", "The address of freed memory is returned."],

@@ -73,7 +73,7 @@ for (const [way, take] of Object.entries(imports)) {
       maker.synchronize();
       using view = take(memory, device);
       assertStrictEquals(view.stream, device.defaultStream);
-      if (view.readonly) view.buffer.fill(5, { stream: device.defaultStream }); // as Arrow's arrays are
+      if (view.readonly) memory.fill(5, { stream: device.defaultStream }); // as Arrow's arrays are
       else view.copyFrom(new Uint8Array(bytes).fill(5)); // on the default stream, which nothing selected
       const end = hand(view, reader);
       enqueueCopy(reader, copy.ptr, view.ptr, bytes, "DtoD");
