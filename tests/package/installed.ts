@@ -47,9 +47,9 @@ function install(): Package {
   const scratch = mkdtempSync(join(tmpdir(), "causeway-installed-"));
   remove = () => rmSync(scratch, { recursive: true, force: true });
   const [folder, project] = [join(scratch, "package"), join(scratch, "project")];
-  mkdirSync(folder);
+  mkdirSync(join(folder, "examples"), { recursive: true });
   mkdirSync(project);
-  for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md"]) {
+  for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "examples/digits.md"]) {
     copyFileSync(join(root, name), join(folder, name));
   }
   run([...runtimes[0]?.command ?? [], join(root, "tools/pack.ts"), `--out=${join(folder, "dist")}`], root);

@@ -63,6 +63,7 @@ testOnce("it has what programs import and run, and nothing else", patiently, () 
     "README.md",
     "dist/digits.npy",
     "dist/package.json", // read by `causeway --version`
+    "examples/digits.md", // whose digits they are
     "package.json",
   ]);
   assertEquals(files.filter((name) => /(^|\/)(tests|bench|tools)\/|\bcli\b.*\.d\.ts/.test(name)), []);
