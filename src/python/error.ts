@@ -110,8 +110,8 @@ export class PythonError extends Error {
    * The exception, with its attributes: `error.value?.errno` of an OSError, `error.value?.exceptions` of a group. It has
    * no traceback any more, which would keep the variables of its frames alive, unless something else in Python has the
    * exception. Released with this error, once that has been collected, or by `$close()`. Null if Python reported a
-   * failure without an exception, and if 256 later errors were caught in the same turn of the event loop before this
-   * property was first read.
+   * failure without an exception, and if 256 later errors were caught, without awaiting anything, before this property
+   * was first read.
    */
   get value(): PyObject | null {
     return this.#exception.value;

@@ -1,11 +1,10 @@
 /**
  * How long the exception of an error is kept: until the error has been collected, which JavaScript reports between turns
- * of the event loop. A program that catches a million errors in one turn should not keep a million exceptions, so of
- * those that it catches in one turn, outside functions that Python calls, only the last are kept.
+ * of the event loop. A program that catches a million errors one after the other should not keep a million exceptions,
+ * so of those that it catches without awaiting anything, outside functions that Python calls, only the last are kept.
  *
  * @module
  */
-import { setImmediate } from "node:timers";
 import type { Exception } from "./error.ts";
 import { handleOf } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -69,16 +68,16 @@ export class HeldException implements Exception {
   }
 }
 
-/** How many exceptions of one turn are kept. */
+/** How many exceptions are kept of those caught one after the other. */
 const mostOfTurn = 256;
 
-/** The last exceptions of this turn, oldest first. */
+/** The last of them, oldest first. */
 const ofTurn: HeldException[] = [];
 
 // law python/keepForTurn: python/raised
-/** Keeps an exception while it is one of the last of its turn, and then until its error has been collected. */
+/** Keeps an exception while it is one of the last, and from the next microtask on until its error was collected. */
 export function keepForTurn(exception: HeldException): void {
-  if (ofTurn.length === 0) setImmediate(endTurn); // a microtask would run in the same turn
+  if (ofTurn.length === 0) queueMicrotask(endTurn);
   if (ofTurn.length === mostOfTurn) ofTurn[0]?.release();
   ofTurn.push(exception);
 }

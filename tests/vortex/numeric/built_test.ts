@@ -19,7 +19,7 @@ test(...withWheel("nested encodings are decoded as by PyVortex, bit for bit"), (
         assertEquals({ rows: rowsOf(decodeTree(tree)) }, verdict, `${tree.name}: ${ids}`);
       }
     }),
-    2,
+    4,
     { endOnFailure: true },
   );
   assert(numericEncodings.every(({ id }) => met.has(id)), `met only ${[...met].toSorted()}`);
