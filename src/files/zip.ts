@@ -70,6 +70,7 @@ export async function readDirectory(file: ByteRange, most: number): Promise<ZipM
     members.push(member);
     next = end;
   }
+  if (next !== size) throw damaged(`its directory of ${size} bytes has more than the ${count} members that it counts`);
   checkApart(members, at);
   return members;
 }
@@ -140,7 +141,10 @@ function readEntry(entry: DataView<ArrayBuffer>, nameBytes: number, extraBytes: 
 export async function dataOf(file: ByteRange, { name, at, packed }: ZipMember): Promise<number> {
   const header = await bytesAt(file, at, bytesOf.header);
   if (header.getUint32(0, true) !== 0x04034b50) throw damaged(`no member ${excerpt(name)} where it is promised`);
-  const from = at + bytesOf.header + header.getUint16(26, true) + header.getUint16(28, true);
+  const nameBytes = header.getUint16(26, true);
+  const own = new TextDecoder().decode(await bytesAt(file, at + bytesOf.header, nameBytes));
+  if (own !== name) throw damaged(`member ${excerpt(name)} is ${excerpt(own)} where it is promised`);
+  const from = at + bytesOf.header + nameBytes + header.getUint16(28, true);
   if (from + packed > file.size) throw damaged(`member ${excerpt(name)} reaches beyond its end`);
   return from;
 }

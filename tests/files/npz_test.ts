@@ -70,6 +70,20 @@ test("members that share bytes with others or the directory are refused", async 
   await assertRejects(() => readNpz(longer, { names: ["numbers"] }), NpyError, "reaches into the directory");
 });
 
+// Arrays were missing, and nothing said so.
+test("a directory that counts fewer members than it has, or names one otherwise, is refused", async () => {
+  const bytes = await zip(false);
+  const end = bytes.length - 22 - 20 - 56; // the end record of zip64, before its locator and the old end record
+  for (const count of [0n, 1n]) {
+    const fewer = Uint8Array.from(bytes);
+    new DataView(fewer.buffer).setBigUint64(end + 32, count, true);
+    await assertRejects(() => readNpz(fewer), NpyError, "more than the");
+  }
+  const renamed = Uint8Array.from(bytes);
+  renamed[entryAt(bytes) + 46] = "m".charCodeAt(0); // not "numbers.npy"
+  await assertRejects(() => readNpz(renamed), NpyError, "is numbers.npy where it is promised");
+});
+
 test("one wrong byte of a member is found", async () => {
   for (const compressed of [false, true]) {
     const bytes = await zip(compressed);

@@ -52,6 +52,8 @@ export const filesMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("files/readDirectory", [
+    ["  if (next !== size) throw", "  if (false) throw", "Arrays that a damaged directory does not count are missing."],
+    ["  if (own !== name) throw", "  if (false) throw", "An array has another's name in a damaged file."],
     ["(flags & 0x2041) !== 0", "flags < 0", "Encrypted bytes are accepted as an array."],
     ["size > packed * maxInflated + 64", "size < 0", "A few bytes can request any amount of memory."],
   ]),
