@@ -159,7 +159,10 @@ function inspect<T extends SymbolTable>({ library, cost, fix, version }: Subject
     const attempts = error instanceof LibraryNotFoundError ? error.attempts : [];
     const searched = attempts.map((attempt) => `${attempt.path}: ${attempt.error}`);
     const problem = attempts.length > 0 ? "not found" : error.message;
-    return { name, path: null, version: null, problem, searched, cost, fix };
+    const { override } = library;
+    const isChosen = (ffiPort().env(override) ?? "") !== ""; // nothing else is looked for
+    const way = isChosen ? `correct ${override}, which is set, or unset it` : fix;
+    return { name, path: null, version: null, problem, searched, cost, fix: way };
   }
 }
 
