@@ -62,7 +62,7 @@ test("an imported array of any type has its producer's values, and is released o
       assertEquals([...release.calls], [[schema, 1], [array, 1]]);
       seen.add(model.format);
     }),
-    3000,
+    6000,
   );
   for (const format of [...leafFormats, "+l", "+L", "+vl", "+vL", "+s", "+m", "+w:3"]) {
     assert(seen.has(format), `${format} was tried`);

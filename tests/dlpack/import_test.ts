@@ -89,7 +89,7 @@ test("an exported view is imported as it was: address, layout, type, bytes and w
       assertEquals(liveExports(), 0);
       assertThrows(() => back.ptr, TypeError, "Cannot use a closed MemoryBuffer");
     }),
-    6000,
+    12_000,
   );
   for (const dtype of dtypes) assert(seen.has(`${dtype} versioned`), `${dtype} was never tried`);
 });

@@ -56,7 +56,7 @@ function decodesAsTheHost(root: Root): void {
       assertEquals(rowsOn(device, tree), rowsOf(decodeTree(tree)), `${tree.name}: ${ids}`);
       assertEquals(device.memory.pool.use.used, used);
     }),
-    150,
+    300,
   );
   assert(decoded.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
 }

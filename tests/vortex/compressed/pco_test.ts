@@ -125,7 +125,7 @@ test("numbers encoded in any way that the format knows are decoded bit for bit",
       const decoded = decode(typeOf(choice), encodePco(choice), choice.pages.map(({ length }) => length));
       assertEquals(decoded, choice.pages.flat());
     }),
-    800,
+    1600,
     { endOnFailure: true }, // shrinking a chunk of hundreds of numbers takes minutes
   );
   assert(seen.size >= 15, `only ${[...seen]}`);

@@ -45,7 +45,7 @@ test("arrays in encodings near to Arrow's are what they were made of, whole and 
       const { array: message, dtype } = encodeVortexIpc(arrayOf(tree));
       assertEquals(decodeVortexIpc(message, { dtype }).toArrow().toArray() as unknown, tree.values);
     }),
-    500,
+    1000,
   );
   assert(seen.size >= 17, `${[...seen].join(" ")}`);
 });

@@ -18,7 +18,7 @@ test("strings as codes and compressed arrays are decoded to what was encoded, bi
       for (const id of idsOf(array.tree)) met.add(id);
       assertEquals(rowsOf(decodeTree(array)), rows, name);
     }),
-    150,
+    300,
     { endOnFailure: true },
   );
   assert(ids.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
