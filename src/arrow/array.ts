@@ -221,9 +221,9 @@ export class ArrowArray implements Iterable<ArrowValue> {
 
   /**
    * For `JSON.stringify` and `Response.json`: the values as `toArray()` returns them. JSON writes NaN and infinities as
-   * null; 64-bit integers are numbers, as far as those are exact.
+   * null; 64-bit integers are numbers, of at most 53 bits.
    *
-   * @throws {TypeError} as `get` does, for an integer that no number is exactly, and for bytes
+   * @throws {TypeError} as `get` does, for longer integers, such as today's times in nanoseconds, and for bytes
    */
   toJSON(): unknown {
     return this.toArray().map(jsonOf);

@@ -7,7 +7,7 @@ import { jsonNumber } from "../view/mod.ts";
 import type { ArrowValue } from "./element_reader.ts";
 
 // law arrow/jsonOf: arrow/array
-/** What `JSON.stringify` should write for a value. @throws {TypeError} for bytes, and integers that are not exact */
+/** What `JSON.stringify` should write for a value. @throws {TypeError} for bytes, and integers beyond 53 bits */
 export function jsonOf(value: ArrowValue): unknown {
   if (typeof value === "bigint") return jsonNumber(value);
   if (typeof value !== "object" || value === null) return value;

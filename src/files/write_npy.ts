@@ -28,8 +28,9 @@ export interface ByteSink {
 /**
  * Writes an array to a `.npy` file, replacing an existing one: host or device memory, in any layout. Elements in C or
  * Fortran order are written as stored, others in C order, a block at a time. Device memory and page-locked memory are
- * read on their home stream. The view stays open, and what it shows unchanged, until the promise settles. Types that NumPy does not know by name, such as bfloat16, are written as ml_dtypes makes
- * NumPy write them: `np.load(file).view(ml_dtypes.bfloat16)` reads them. If writing fails, the file is incomplete.
+ * read on their home stream. Types that NumPy does not know by name, such as bfloat16, are written as ml_dtypes makes
+ * NumPy write them: `np.load(file).view(ml_dtypes.bfloat16)` reads them. The view must stay open, and its elements the
+ * same, until the promise settles. If writing fails, the file is incomplete.
  *
  * @throws {SystemError} if the file cannot be written
  * @throws {NpyError} for packed sub-byte elements, or elements with several lanes

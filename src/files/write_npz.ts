@@ -29,7 +29,8 @@ interface Written {
 
 /**
  * Writes arrays to a `.npz` file, replacing an existing one. Each array is written as by `writeNpy`, in a format that
- * supports any size. If writing fails, the file is incomplete.
+ * supports any size. The views must stay open, and their elements the same, until the promise settles. If writing
+ * fails, the file is incomplete.
  *
  * @param arrays by name, in the file's order
  * @throws {SystemError} if the file cannot be written

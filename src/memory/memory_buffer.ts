@@ -383,8 +383,8 @@ export class MemoryBuffer {
    * side is complete.
    *
    * @throws {RangeError} if the sizes differ
-   * @throws {TypeError} if this buffer is read-only, or either is closed, or device memory is involved and no stream is given; for an array whose
-   *   memory is shared between threads or resizable
+   * @throws {TypeError} if this buffer is read-only, or either is closed, or device memory is involved and no stream is
+   *   given; for an array whose memory is shared between threads or resizable
    */
   copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = none): void {
     checkOptions(options, copyOptionNames);

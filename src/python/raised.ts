@@ -9,11 +9,11 @@ import { type HeldException, keepForTurn } from "./held_exception.ts";
 // law python/Raised: python/raised
 /** Exceptions of one call of JavaScript by Python. Needs the interpreter's lock. */
 export class Raised {
-  readonly #exceptions = new Set<HeldException>();
+  readonly #exceptions: HeldException[] = [];
 
   /** Keeps an exception with its traceback until the function ends. */
   keep(exception: HeldException): void {
-    this.#exceptions.add(exception);
+    this.#exceptions.push(exception);
   }
 
   /** Drops the tracebacks of the exceptions that Python does not have, such as the one that it continues with. */

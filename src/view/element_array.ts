@@ -129,9 +129,9 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
 
   /**
    * For `JSON.stringify` and `Response.json`: the elements as `toArray()` returns them, or the single element of a view
-   * without axes. JSON writes NaN and infinities as null; 64-bit integers are numbers, as far as those are exact.
+   * without axes. JSON writes NaN and infinities as null; 64-bit integers are numbers, of at most 53 bits.
    *
-   * @throws {TypeError} for device memory, and for an integer that no number is exactly
+   * @throws {TypeError} for device memory, and for longer integers
    */
   toJSON(): unknown {
     return withoutBigints(this.shape.length === 0 ? this.item() : this.toArray());

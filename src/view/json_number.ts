@@ -5,7 +5,7 @@
  */
 
 // law view/jsonNumber: view/no_array, arrow/array
-/** The number that is exactly an integer. @throws {TypeError} if there is none */
+/** An integer as a number. @throws {TypeError} beyond 53 bits, where numbers are not exact */
 export function jsonNumber(value: bigint): number {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return number;

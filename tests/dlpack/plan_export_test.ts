@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { type ExportPlan, planExport } from "../../src/dlpack/plan_export.ts";
 import type { ToDlpackOptions } from "../../src/public/dlpack.ts";
 import { Cuda, type CudaDevice, type CudaStream, DType, ExchangeError } from "../../mod.ts";
-import { check, fc } from "../support/property.ts";
+import { check, fc, scaled } from "../support/property.ts";
 
 /** Where the memory is: on the host, in a Worker, or on a device. */
 type Place = "host" | "worker" | 0 | 1;
@@ -113,7 +113,7 @@ test("an export is planned by the rules of DLPack, or refused for a valid reason
     20_000,
   );
   const seen = [...tally.values()];
-  assert(tally.size === 17 && Math.min(...seen) >= 20, JSON.stringify([...tally]));
+  assert(tally.size === 17 && Math.min(...seen) >= scaled(20), JSON.stringify([...tally]));
   for (const stream of [...homes, ...others]) stream.close();
 
   function count(outcome: string): void {

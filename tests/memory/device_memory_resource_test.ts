@@ -17,7 +17,7 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
-import { check, fc } from "../support/property.ts";
+import { check, fc, scaled } from "../support/property.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
 function setUp(options: Parameters<typeof Cuda.simulate>[0] = {}) {
@@ -253,5 +253,5 @@ test("whichever driver call fails, and when, the error has its name, and everyth
     }),
     800,
   );
-  assert(failures > 50, `only ${failures} failures`);
+  assert(failures > scaled(50), `only ${failures} failures`);
 });

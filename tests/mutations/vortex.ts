@@ -188,11 +188,11 @@ export const vortexMutations: readonly Mutation[] = [
     ["    struct[2] = Math.log2(", "    void Math.log2(", "PyVortex refuses numbers without a declared alignment."],
     ["known?.known(i) ?? null", "null", "PyVortex panics when it slices memory whose declared alignment is too large."],
   ]),
-  ...law("vortex/arrowDecimalBytes", [
+  ...law("vortex/arrowDecimalBits", [
     ["precision <= 38", "precision <= 18", "Decimals have more bits than PyVortex's."],
   ]),
   ...law("vortex/widen", [
-    [" >> 31;", " >>> 31;", "Negative decimals of 64 bits become large ones."],
+    ["0 : 31;", "0 : 0;", "Negative decimals of 64 bits become large ones."],
     ["to.fill(0xff,", "to.fill(0,", "Negative decimals of a few bytes become large ones."],
   ]),
   ...law("vortex/decimalsOf", [

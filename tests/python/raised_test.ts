@@ -4,7 +4,8 @@
  */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { type PyObject, Python, PythonError } from "../../mod.ts";
+import { inspect } from "node:util";
+import { type PyObject, Python, PythonError, StridedMemoryView } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -45,7 +46,7 @@ def raised(spec):
     except Exception as error: return error
 
 def made(name, inner):
-    error = GROUP(name, inner) if inner and GROUP else Failure(name)
+    error = GROUP(name, inner) if inner else Failure(name)
     error.label, error.members = name, inner
     return error
 
@@ -53,7 +54,6 @@ def raise_tree(spec):
     local = Local()
     name, cause, context, members = spec
     inner = [raised(one) for one in members]
-    if GROUP is None: inner = [one.with_traceback(None) for one in inner]
     # Not in variables: those of its own frames would refer to the exception.
     parts = [made(name, inner), None if cause is None else raised(cause)]
     if context is None: raise parts.pop(0) from parts.pop()
@@ -91,18 +91,18 @@ def left(): return Counted.alive
 /** An exception to raise: its name, what it is raised from and during, and those in it. */
 type Spec = readonly [name: string, cause: Spec | null, context: Spec | null, members: readonly Spec[]];
 
-/** Exceptions with at most so many others behind each other. */
-const specs = fc.memo((depth): fc.Arbitrary<Spec> => {
+/** Exceptions that have at most so many others behind each other, and in each of them. */
+function specs(depth: number, members: number): fc.Arbitrary<Spec> {
   const name = fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 5 });
   if (depth <= 1) return fc.tuple(name, fc.constant(null), fc.constant(null), fc.constant([]));
-  const others = specs();
+  const others = specs(depth - 1, members);
   return fc.tuple<[string, Spec | null, Spec | null, Spec[]]>(
     name,
     fc.option(others),
     fc.option(others),
-    fc.array(others, { maxLength: 2 }),
+    fc.array(others, { maxLength: members }),
   );
-});
+}
 
 /** What was thrown. */
 function thrownBy(work: () => unknown): PythonError {
@@ -122,8 +122,9 @@ test(
     const python = open();
     const [raise, alive, attempt]: PyObject[] = ["raise_spec", "alive", "attempt"].map((name) => python.evaluate(name));
     assert(raise && alive && attempt);
+    const members = python.evaluate("GROUP is not None") === true ? 2 : 0;
     check(
-      fc.property(specs(3), fc.boolean(), (made, isCalledBack) => {
+      fc.property(specs(3, members), fc.boolean(), (made, isCalledBack) => {
         let error: PythonError | null = null;
         const act = () => void (error = thrownBy(() => raise(made)));
         if (isCalledBack) attempt(act);
@@ -318,12 +319,17 @@ def raise_frozen():
     except Frozen as error: raise ValueError("outer") from error
 def raise_replaced(): raise Replaced("x")
 def raise_group(): raise Group("g", [ValueError(1)])
+def raise_changed():
+    error = (GROUP or Exception)("g", [ValueError(1)])
+    error.args = ()
+    raise error
 `);
   const attempt: PyObject = python.evaluate("attempt");
-  for (const name of ["raise_frozen", "raise_replaced", "raise_group"]) {
+  for (const name of ["raise_frozen", "raise_replaced", "raise_group", "raise_changed"]) {
     const raise: PyObject = python.evaluate(name);
     assertEquals(attempt(() => (thrownBy(() => raise()), "caught")), "caught", name);
-    thrownBy(() => raise());
+    const { message } = thrownBy(() => raise());
+    assertEquals(message.includes("cannot be described"), name === "raise_replaced", name);
     await python.async(python.evaluate("time.sleep"))(0);
   }
 });
@@ -347,4 +353,34 @@ test(...needs(missing, "a function that Python calls throws any exception that i
     throw first;
   })[0];
   assertEquals([python.builtins["type"](received)["__name__"], ...received["args"]], ["KeyError", 0]);
+});
+
+test(...needs(missing, "an exception that no program receives is released at once"), () => {
+  const python = open();
+  python.run(countedScene);
+  python.run(`
+class Refuses:
+    def __dlpack__(self, **options): fail()
+    def __dlpack_device__(self): return 1, 0
+class Described(Refuses):
+    __array_interface__ = {"version": 3, "shape": (2,), "typestr": "|u1", "data": b"ab"}
+class Mute:
+    def __str__(self): fail()
+class Arrow(Refuses):
+    def __arrow_c_array__(self, requested_schema=None): return [][0]
+`);
+  const left: PyObject = python.evaluate("left");
+  const none = left();
+  using refuses: PyObject = python.evaluate("Refuses()"); // stays an object
+  assertEquals(left(), none, "a result");
+  using described: PyObject = python.evaluate("[Described()]");
+  StridedMemoryView.from(described.$get("__getitem__").$call(0)).close();
+  assertEquals(left(), none, "an array that has an interface, too");
+  using mute: PyObject = python.evaluate("Mute()");
+  assert(inspect(mute).includes("str() fails"));
+  assertEquals(left(), none, "a text");
+  using arrow: PyObject = python.evaluate("[Arrow()]");
+  thrownBy(() => StridedMemoryView.from(arrow.$get("__getitem__").$call(0)));
+  assertEquals(left(), none, "an array that has Arrow's protocol, too");
+  assertEquals(refuses["__class__"]["__name__"], "Refuses");
 });

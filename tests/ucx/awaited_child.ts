@@ -42,8 +42,9 @@ async function firstMessage(worker: UcxWorker): Promise<Uint8Array | null> {
 }
 
 /** As a program would write it: its variables live as long as it waits, and no longer. */
-async function untilClosed(worker: UcxWorker, listener: UcxListener): Promise<Uint8Array> {
+async function untilClosed(worker: UcxWorker, listener: UcxListener, connected: () => void): Promise<Uint8Array> {
   const endpoint = await worker.connect(listener);
+  connected();
   await endpoint.closed;
   worker.abort();
   return sent();
@@ -114,7 +115,12 @@ const waits = (other: UcxWorker): Readonly<Record<string, Wait>> => {
       happen: endAccepted,
     },
     "closed, in an async function that has the worker": {
-      begin: (worker) => Promise.resolve({ end: untilClosed(worker, listener) }),
+      begin: async (worker) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const end = untilClosed(worker, listener, resolve);
+        await Promise.race([promise, end]); // a connection that ends while it is made is an error
+        return { end };
+      },
       happen: endAccepted,
     },
     "closed of a reader": {

@@ -143,14 +143,14 @@ def members_of(error):
     """Return the exceptions in a group, each as often as the group refers to it."""
     if not isinstance(error, GROUP):
         return ()
-    given = error.args[1]  # what it was made from
-    return (*exceptions_of(error), *(given if isinstance(given, list) else ()))
+    given = next((one for one in args_of(error) if isinstance(one, list)), ())  # what it was made from
+    return (*exceptions_of(error), *(one for one in given if isinstance(one, BaseException)))
 
 
 # By the base class: a class of exceptions may have its own attributes of these names, or forbid to set any.
 drop_traceback = BaseException.with_traceback
 cause_of, context_of = BaseException.__cause__.__get__, BaseException.__context__.__get__
-exceptions_of = GROUP.exceptions.__get__ if GROUP else None
+args_of, exceptions_of = BaseException.args.__get__, GROUP.exceptions.__get__ if GROUP else None
 
 
 def count_behind():

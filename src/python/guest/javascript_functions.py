@@ -31,6 +31,7 @@ enter = javascript_thread = bell = None
 
 # The processor's flags of floating-point exceptions, which JavaScript's engines leave set for what is no error, such as
 # a test whether a number is an integer. NumPy looks at them after a loop, and would warn of an invalid value.
+# They are cleared after each function, also those of what the loop has done before: that is calls of Python, too.
 clear_flags = ctypes.PyDLL("libm.so.6").feclearexcept
 ALL_FLAGS = 0x3D if os.uname().machine == "x86_64" else 0x1F  # FE_ALL_EXCEPT
 

@@ -16,7 +16,7 @@ import { flatten } from "../ops/flatten.ts";
 import { valuesAt } from "../ptype.ts";
 import type { VortexSession } from "../session.ts";
 import { type Bytes, bytesOf } from "../wire/source.ts";
-import { arrowDecimalBytes, fieldOf } from "./types.ts";
+import { arrowDecimalBits, fieldOf } from "./types.ts";
 
 /** A decoded array as an Arrow array. Only bits that start inside a byte and decimals of another width are copied. */
 export function toArrowArray(
@@ -106,7 +106,7 @@ export function viewOf(bytes: Bytes): StridedMemoryView {
 // law vortex/decimalsOf: vortex/core/ipc
 /** Decimals at Arrow's width for their precision, which fits every value. */
 function decimalsOf({ bytes, width, length, dtype }: DecimalArray, allocate: Allocate): Bytes {
-  const wanted = arrowDecimalBytes(dtype.precision);
+  const wanted = arrowDecimalBits(dtype.precision) / 8;
   if (wanted === width) return bytes;
   const out = allocate(length * wanted);
   if (wanted > width) widen(bytes.subarray(0, length * width), width, out, wanted);

@@ -24,21 +24,21 @@ const numbers: Readonly<Record<PType, ArrowType>> = {
   f64: { kind: "float", bits: 64 },
 };
 
-// law vortex/arrowDecimalBytes: vortex/file/files
+// law vortex/arrowDecimalBits: vortex/file/files
 /**
- * Bytes per decimal of a given precision in Arrow arrays that are made here. Arrow also has decimals of 4 and 8 bytes,
- * which Polars 2.1 reads as if they had 16.
+ * Bits per decimal of a given precision in Arrow arrays that are made here. Arrow also has decimals of 32 and 64 bits,
+ * which Polars 2.1 reads as if they had 128.
  */
-export function arrowDecimalBytes(precision: number): 16 | 32 {
-  return precision <= 38 ? 16 : 32;
+export function arrowDecimalBits(precision: number): 128 | 256 {
+  return precision <= 38 ? 128 : 256;
 }
 
 /** Bits of dictionary indices: signed, and wide enough for every unsigned code, as Vortex itself exports them. */
 export const indexBits = { u8: 16, u16: 32, u32: 64 } as const;
 
 /**
- * The field of a dtype: text and bytes by views, lists by 32-bit offsets, decimals by 128 bits, or 256,
- * extensions as their session defines them.
+ * The field of a dtype: text and bytes by views, lists by 32-bit offsets, decimals by 128 bits, or 256, extensions
+ * as their session defines them.
  *
  * @param array if given, its dictionaries are dictionaries in the type too
  */
@@ -72,7 +72,7 @@ function typeOf(
       return numbers[dtype.ptype];
     case "decimal": {
       const { precision, scale } = dtype;
-      return { kind: "decimal", bits: arrowDecimalBytes(precision) * 8 as 128 | 256, precision, scale };
+      return { kind: "decimal", bits: arrowDecimalBits(precision), precision, scale };
     }
     case "utf8":
     case "binary":

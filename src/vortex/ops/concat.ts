@@ -131,16 +131,17 @@ export function widen(from: Uint8Array, width: number, to: Uint8Array, wider: nu
   }
 }
 
-/** The same by words of 32 bits, ten times as fast. */
+/** The same, a column of 32-bit words after the other. */
 function widenWords(from: Uint8Array, width: number, to: Uint8Array, wider: number): void {
   const narrow = new Int32Array(from.buffer, from.byteOffset, from.length / 4);
   const wide = new Int32Array(to.buffer, to.byteOffset, to.length / 4);
   const [words, wanted] = [width / 4, wider / 4];
-  let target = 0;
-  for (let source = 0; source < narrow.length; source += words, target += wanted) {
-    for (let i = 0; i < words; i++) wide[target + i] = narrow[source + i] ?? 0;
-    const sign = (narrow[source + words - 1] ?? 0) >> 31;
-    for (let i = words; i < wanted; i++) wide[target + i] = sign;
+  for (let word = 0; word < wanted; word++) {
+    const own = Math.min(word, words - 1);
+    const shift = word < words ? 0 : 31; // beyond them there is the sign of the last
+    for (let source = own, target = word; source < narrow.length; source += words, target += wanted) {
+      wide[target] = (narrow[source] ?? 0) >> shift;
+    }
   }
 }
 
