@@ -1,7 +1,15 @@
 /** Memory whose owner assumes that it does not change is not written to through its buffer either. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, DeviceMemoryResource, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
+import {
+  ArrowArray,
+  arrowField,
+  Cuda,
+  DeviceMemoryResource,
+  type PyObject,
+  Python,
+  StridedMemoryView,
+} from "../../mod.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
 
@@ -21,12 +29,17 @@ const imports: { readonly [how: string]: () => StridedMemoryView } = {
     const __array_interface__ = { version: 3, shape: [4], typestr: "|u1", data: [ptr, true] };
     return StridedMemoryView.fromArrayInterface({ __array_interface__ });
   },
+  "Arrow": () => {
+    const buffers = [null, StridedMemoryView.fromTypedArray(memory)];
+    const array = new ArrowArray({ field: arrowField("C"), length: 4, nullCount: 0, buffers });
+    return ArrowArray.from(array.toArrowDevice()).values;
+  },
 };
 
 // A read-only view's buffer could be filled: Python's `bytes` changed, and a mapping ended the process.
 test("the buffer of a read-only import refuses to be written to, and its views are read-only", () => {
   for (const [how, make] of Object.entries(imports)) {
-    using view = make();
+    const view = make();
     const { buffer } = view;
     assertEquals([view.readonly, buffer.readonly], [true, true], how);
     assertThrows(() => buffer.fill(9), TypeError, "Cannot fill read-only memory of 4 bytes", how);

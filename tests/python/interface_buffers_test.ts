@@ -1,7 +1,7 @@
 /** Arrays whose `__array_interface__` names an object with a buffer instead of an address, as Pillow's images do. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ExchangeError, HostMemoryResource, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
+import { Cuda, ExchangeError, HostMemoryResource, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
@@ -133,4 +133,16 @@ test(...needs(missing, "an object with an array in a buffer stays an object unti
   const source = "Described({'version': 3, 'shape': (64,), 'typestr': '|u1', 'data': content})";
   using image: PyObject = python.evaluate(source);
   assertEquals(image["described"]["shape"].$value(), [64]);
+});
+
+test(...needs(missing, "memory of a GPU is described by an address: a buffer is the host's"), () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(scene);
+  python.run("class OnGpu(Described): __cuda_array_interface__ = property(lambda self: self.described)");
+  const source: PyObject = python.evaluate(
+    "OnGpu({'version': 3, 'shape': (2,), 'typestr': '|u1', 'data': content, 'stream': None})",
+  );
+  assertThrows(() => StridedMemoryView.from(source, { device }), ExchangeError, "data is");
 });

@@ -155,6 +155,9 @@ test("memory that UCX cannot use is refused, and nothing is sent or received", a
   const turned = view.permuted([1, 0]);
   await assertRejects(() => endpoint.send(turned, { copy: false }), TypeError, "expected contiguous memory in C order");
   await assertRejects(() => other.recv(readonly), TypeError, "Cannot receive into a read-only view");
+  const lent = StridedMemoryView.fromDlpack(readonly.toDlpack());
+  await assertRejects(() => other.recv(lent.buffer), TypeError, "Cannot receive into read-only memory");
+  assertThrows(() => other.register(lent.buffer), TypeError, "Cannot register read-only memory");
   await assertRejects(() => endpoint.send(shared), TypeError, "Cannot send shared memory");
   await assertRejects(() => other.recv(shared), TypeError, "Cannot receive into shared memory");
   await assertRejects(() => endpoint.send(resizable), TypeError, "resizable");
