@@ -26,13 +26,13 @@ export interface Exception {
   readonly value: PyObject | null;
   /** Its address, borrowed; 0n if there is none, or it was released. */
   readonly address: bigint;
-  /** Releases it. */
-  release(): void;
-  /** Drops its traceback, unless something in Python has it. Needs the interpreter's lock. */
-  dropTraces(): void;
+  /** Releases it, if it is owned: a cause is its effect's. */
+  release?(): void;
+  /** Drops its traceback, if it is owned, and unless something in Python has it. Needs the interpreter's lock. */
+  dropTraces?(): void;
 }
 
-const noException: Exception = { value: null, address: 0n, release: () => {}, dropTraces: () => {} };
+const noException: Exception = { value: null, address: 0n };
 
 /** The exception behind an error. */
 let behind: (error: PythonError) => Exception;

@@ -80,10 +80,6 @@ class CauseOf implements Exception {
   get address(): bigint {
     return this.value === null ? 0n : handleOf(this.value)?.held ?? 0n;
   }
-
-  release(): void {} // its effect has it
-
-  dropTraces(): void {} // its effect does
 }
 
 /** The result of outline_exception() in guest/exceptions.py: lists of strings and None, and an error's key. */

@@ -57,7 +57,7 @@ export class HeldException implements Exception {
 
   /** Releases the exception when its error has been collected. */
   releaseWithError(): void {
-    if (this.#reference.object !== 0n) finalizer.register(this, this.#reference);
+    finalizer.register(this, this.#reference);
   }
 
   /** The exception, which is then no longer owned; 0n if it was taken before. */

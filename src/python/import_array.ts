@@ -50,7 +50,7 @@ export function importArray(
   } catch (error) {
     // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, ml_dtypes types.
     if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
-    exceptionBehind(error).release();
+    exceptionBehind(error).release?.();
     return importDescribed(python, object, options, isAsked);
   }
 }
@@ -214,10 +214,11 @@ function importFromBytes(
     );
   }
   const source = { owners, __array_interface__: { ...description, data: [start + BigInt(offset), readonly] } };
-  const view = fromArrayInterface(source, StridedMemoryView[makeView], close);
-  const { ptr, size } = view.buffer;
-  if (size === 0 || (ptr >= start && ptr + BigInt(size) <= start + BigInt(length))) return view;
-  view.close();
+  const isWithin = fromArrayInterface(
+    source,
+    ({ ptr, size }) => size === 0 || (ptr >= start && ptr + BigInt(size) <= start + BigInt(length)),
+  );
+  if (isWithin) return fromArrayInterface(source, StridedMemoryView[makeView], close);
   throw new ExchangeError(
     `Cannot import by the array interface: elements of the shape ${show(shape)} with the strides ${
       show(strides)

@@ -804,7 +804,7 @@ export class Interpreter {
       return more <= 0 ? text : `${text.slice(0, longestDisplay)}... ${more} more characters`;
     } catch (error) {
       if (!(error instanceof PythonError)) throw error;
-      exceptionBehind(error).release();
+      exceptionBehind(error).release?.();
       return `<an object whose str() fails: ${error.message}>`;
     }
   }

@@ -281,7 +281,7 @@ export class JavaScriptSide {
       });
       const failed: PythonError[] = [];
       take("take_finished", (call) => this.#finish(call, failed));
-      for (const error of failed) exceptionBehind(error).dropTraces(); // now that the calls are gone
+      for (const error of failed) exceptionBehind(error).dropTraces?.(); // now that the calls are gone
       python.poll();
     });
     this.#watch.start();

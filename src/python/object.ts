@@ -120,7 +120,7 @@ function viewOf(handle: Handle, given: ImportOptions): StridedMemoryView {
       } catch (error) {
         // PyArrow refuses to export some arrays by DLPack that it exports by Arrow: booleans, dates, fixed-size lists.
         if (!(error instanceof PythonError) || !hasArrow()) throw error;
-        exceptionBehind(error).release();
+        exceptionBehind(error).release?.();
       }
     }
     if (hasArrow()) {
@@ -176,7 +176,7 @@ function importIfPossible(python: Interpreter, object: bigint, options: ImportOp
   try {
     return importArray(python, object, options, kind, false);
   } catch (error) {
-    if (error instanceof PythonError) exceptionBehind(error).release();
+    if (error instanceof PythonError) exceptionBehind(error).release?.();
     else if (!(error instanceof ExchangeError)) throw error;
     return notSimple;
   }

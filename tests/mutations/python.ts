@@ -719,7 +719,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/importIfPossible", [
     [
-      "    if (error instanceof PythonError) exceptionBehind(error).release();\n",
+      "    if (error instanceof PythonError) exceptionBehind(error).release?.();\n",
       "    throw error;\n",
       "A result that is more than an array causes an error.",
     ],

@@ -141,6 +141,19 @@ test(
   },
 );
 
+test(...needs(missing, "the exception of a call that did not block keeps no frame either"), async () => {
+  const python = open();
+  const [raise, alive]: PyObject[] = ["raise_spec", "alive"].map((name) => python.evaluate(name));
+  python.run("async def raise_later(spec): raise_tree(spec)");
+  const made: Spec = ["a", ["b", null, null, []], ["c", null, null, []], []];
+  for (const call of [raise, python.evaluate("raise_later")]) {
+    const error: unknown = await python.async(call ?? python.builtins)(made).catch((reason: unknown) => reason);
+    assert(error instanceof PythonError && error.value !== null);
+    assertEquals(namesOf(error.value), made);
+    assertEquals(alive?.(), 0);
+  }
+});
+
 test(...needs(missing, "an exception has its attributes: a number of the system, arguments, others in a group"), () => {
   const python = open();
   const missingFile = thrownBy(() => python.builtins["open"]("/missing/file"));
