@@ -208,9 +208,9 @@ function importFromBytes(
   close: () => void,
 ): StridedMemoryView {
   const { offset = 0, shape, strides } = description;
-  if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) {
+  if (typeof offset !== "number" || !Number.isSafeInteger(offset)) {
     throw new ExchangeError(
-      `Cannot import by the array interface: offset is ${show(offset)}, expected an integer of at least 0`,
+      `Cannot import by the array interface: offset is ${show(offset)}, expected an integer`,
     );
   }
   const source = { owners, __array_interface__: { ...description, data: [start + BigInt(offset), readonly] } };

@@ -715,7 +715,7 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/importFromBytes", [
     ["ptr >= start && ", "", "An array may begin before its buffer."],
     ["ptr + BigInt(size) <= start + BigInt(length)", "true", "An array may end behind its buffer."],
-    [" || offset < 0", "", "An offset may be negative."],
+    ["!Number.isSafeInteger(offset)", "false", "An offset that is no integer is an error of the engine's."],
   ]),
   ...law("python/importIfPossible", [
     [

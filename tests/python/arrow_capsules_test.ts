@@ -355,25 +355,31 @@ test(...withPython("a stream is read once, by its own protocol, and released if 
 test(...withPython("a stream may be closed inside its own producer, and is released when that returns"), async () => {
   const python = open();
   python.run(`
+ended = []
 def reader(call):
     schema = pa.schema([("a", pa.int32())])
     def batches():
-        for i in range(3):
-            call(i)
-            yield pa.record_batch([pa.array([i], pa.int32())], schema=schema)
+        try:
+            for i in range(3):
+                call(i)
+                yield pa.record_batch([pa.array([i], pa.int32())], schema=schema)
+        finally:
+            ended.append(1)
     return pa.RecordBatchReader.from_batches(schema, batches())
 `);
   const reader: PyObject = python.evaluate("reader");
-  const stream: ArrowStream = ArrowStream.from(reader.$call((i: number) => {
+  using batches: PyObject = reader.$call((i: number) => {
     if (i === 0) assertThrows(() => stream.next(), TypeError, "inside its own producer");
     if (i === 1) stream.close();
-  }));
+  });
+  const stream: ArrowStream = ArrowStream.from(batches);
+  batches.$close();
   const seen = [stream.next(), stream.next()].map((batch) => {
     const values = batch?.child(0).toArray();
     batch?.close();
     return values;
   });
-  assertEquals(seen, [[0], [1]]);
+  assertEquals([seen, python.evaluate("ended").$value()], [[[0], [1]], [1]]);
   assertThrows(() => stream.next(), TypeError, "closed");
   assertEquals(await stillExported(python), 0);
 });
