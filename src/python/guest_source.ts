@@ -1505,7 +1505,7 @@ class Job:
 
     def __init__(self, number, function, arguments, keywords):
         self.number, self.call = number, (function, arguments, keywords)
-        self.task, self.is_cancelled = None, False
+        self.task, self.is_cancelled, self.end = None, False, None
 
     def take(self):
         """Return what to call, which the job forgets; None if nobody wants it any more."""
@@ -1513,9 +1513,19 @@ class Job:
         return call
 
     def finish(self, has_returned, value):
-        """Tell JavaScript."""
-        finished.append((self.number, has_returned, value))
+        """Keep what the call has returned or raised."""
+        self.end = self.number, has_returned, value
+
+    # law python/Job.tell: python/raised
+    def tell(self):
+        """Tell JavaScript, which then has the only reference to what the call has returned or raised."""
+        finished.append(self.take_end())
         ring()
+
+    def take_end(self):
+        """Return how the call has ended, which the job forgets: no variable may have it when JavaScript gets it."""
+        end, self.end = self.end, None
+        return end
 
     # law python/Job.cancel: python/async
     def cancel(self):
@@ -1598,14 +1608,21 @@ def do(job):
             function = arguments = keywords = None
     except BaseException as error:  # also SystemExit: it would end a thread that has other jobs
         job.finish(False, error)
-        return
-    if not inspect.isawaitable(result):
+    else:
+        if inspect.isawaitable(result):
+            await_result(job, result)
+            return
         job.finish(True, result)
-        return
-    job.call = wait_for, (result,), {}
+        result = None
+    job.tell()
+
+
+def await_result(job, awaitable):
+    """Await what a call has returned."""
+    job.call = wait_for, (awaitable,), {}
     if job.is_cancelled:
         job.call = None
-        getattr(result, "close", int)()  # a coroutine that is dropped without it is complained about
+        getattr(awaitable, "close", int)()  # a coroutine that is dropped without it is complained about
     else:
         run_in_loop(job)
 
@@ -1641,8 +1658,10 @@ def run_in_loop(job):
             job.finish(False, error)
         else:
             job.finish(True, result)
+            result = None
         finally:
             job.task = None
+        job.tell()
 
     asyncio.run_coroutine_threadsafe(run(), loop)
 

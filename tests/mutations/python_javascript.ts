@@ -97,6 +97,13 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "Short calls in a row are mistaken for one that never ends.",
     ],
   ]),
+  ...law("python/Job.tell", [
+    [
+      "end, self.end = self.end, None",
+      "end = self.end",
+      "A call that did not block keeps the exception's frames alive.",
+    ],
+  ]),
   ...law("python/Job.cancel", [
     ["        self.call = None\n", "", "A cancelled call is made."],
     [

@@ -301,9 +301,12 @@ test(
     const late = setTimeout(30_000, -1, { ref: false });
     assertEquals(await Promise.race([nested(50), late]), 50);
     // What they wait for had begun before they waited: it was waiting for a thread.
+    python.run("gate = __import__('threading').Event()\ndef after(function):\n    gate.wait()\n    return function()");
+    const after = python.async(python.evaluate("after"));
     const last = Promise.withResolvers<number>();
-    const first = Array.from({ length: 32 }, () => call(() => last.promise, 0));
+    const first = Array.from({ length: 32 }, () => after(() => last.promise));
     last.resolve(call(next, 6));
+    python.evaluate("gate.set()");
     assertEquals(
       new Set(await Promise.race([Promise.all(first), setTimeout(30_000, [], { ref: false })])),
       new Set([7]),

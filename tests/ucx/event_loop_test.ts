@@ -125,7 +125,8 @@ for (const progress of ["adaptive", "event", "busy"] as const) {
       const counts: number[] = [];
       let isOver = false;
       const asking = (async () => {
-        for (let n = 0; n < 20; n++) {
+        // Where other processes keep this one waiting the event loop is idle at times, and serves sockets by itself.
+        for (let n = 0; n < 20 || (turnWithSockets !== null && turns === 0 && n < 2000); n++) {
           const before = turns;
           assertEquals(await (await fetch(url)).text(), "here");
           counts.push(turns - before);

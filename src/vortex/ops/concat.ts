@@ -137,10 +137,11 @@ function widenWords(from: Uint8Array, width: number, to: Uint8Array, wider: numb
   const wide = new Int32Array(to.buffer, to.byteOffset, to.length / 4);
   const [words, wanted] = [width / 4, wider / 4];
   for (let word = 0; word < wanted; word++) {
-    const own = Math.min(word, words - 1);
     const shift = word < words ? 0 : 31; // beyond them there is the sign of the last
-    for (let source = own, target = word; source < narrow.length; source += words, target += wanted) {
+    let target = word;
+    for (let source = Math.min(word, words - 1); source < narrow.length; source += words) {
       wide[target] = (narrow[source] ?? 0) >> shift;
+      target += wanted;
     }
   }
 }
