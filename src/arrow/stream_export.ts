@@ -103,7 +103,9 @@ export class ArrowStreamExport {
   }
 
   #checkTaken(): void {
-    if (this.#taken) throw new ExchangeError("Cannot use this Arrow stream: a consumer has already taken it over");
+    if (this.#taken) {
+      throw new ExchangeError("Cannot use this Arrow stream: it is closed, or a consumer has taken it over");
+    }
   }
 
   static {

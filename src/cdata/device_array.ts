@@ -214,7 +214,7 @@ export class ArrowDeviceArray {
   // law cdata/ArrowDeviceArray.checkTaken: arrow/release, order/reclaim, arrow/array, order/programs
   #checkTaken(): void {
     if (this.#state.closed) {
-      throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");
+      throw new ExchangeError("Cannot use this Arrow array: it is closed, or a consumer has taken it over");
     }
   }
 

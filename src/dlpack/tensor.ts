@@ -117,7 +117,7 @@ export class DlpackTensor {
   /** Address of the struct, for inspection only. A consumer calls {@linkcode DlpackTensor.take}. */
   get ptr(): bigint {
     const { ptr, closed } = this.#state;
-    if (closed) throw new ExchangeError("Cannot use this DLPack tensor: a consumer has already taken it over");
+    if (closed) throw new ExchangeError("Cannot use this DLPack tensor: it is closed, or a consumer has taken it over");
     return ptr;
   }
 

@@ -138,13 +138,12 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
   }
   const why = refused[letter] ?? longDoubles[`${letter}${size}`];
   if (why !== undefined) throw no(why);
-  const isSwapped = order === ">" && size !== "1"; // all supported machines are little-endian: others have no FFI
-  const name = `${isSwapped || order === "=" ? "<" : order}${descr.slice(order.length)}`;
+  // NumPy itself writes the order of more bytes than one, but reads what leaves it out, or gives one to a single byte.
+  const code = letter === "?" ? `b1${size}` : descr.slice(order.length);
+  const isSwapped = order === ">" && code !== "b1" && size !== "1"; // this machine is little-endian: others have no FFI
   try {
-    const dtype = DType.from(name);
-    if (dtype.typestr === null || dtype.typestr.slice(1) !== descr.slice(order.length)) {
-      throw no("NumPy does not write this type");
-    }
+    const dtype = DType.from(`<${code}`);
+    if (dtype.typestr?.slice(1) !== code) throw no("NumPy does not write this type");
     return { dtype, swapped: isSwapped ? dtype.itemsize / (letter === "c" ? 2 : 1) : 0 };
   } catch (error) {
     throw error instanceof NpyError ? error : no("expected numbers of at most 64 bits, or 128 if complex");

@@ -10,7 +10,7 @@ import {
   type TypedArrayConstructor,
   typedArrayFor,
 } from "./scalar_types.ts";
-import { show } from "./shape.ts";
+import { show, showGiven } from "./shape.ts";
 
 /** A data type as in DLPack: DLDataType, and the tensor's flag for padded sub-byte types. */
 export interface DLPackDType {
@@ -230,6 +230,7 @@ export class DType<Name extends DTypeName = DTypeName> {
    * @returns bigint for 64-bit integers, `{ re, im }` for complex numbers, boolean, otherwise number; an array if there
    *   are lanes
    * @throws {RangeError} if no element can begin at the offset, or the element does not lie inside the view
+   * @throws {TypeError} for memory of another type
    */
   read(view: DataView, byteOffset: number): ElementValue {
     checkPlace(this, view, byteOffset);
@@ -293,6 +294,9 @@ function isLanes(value: ElementValue): value is readonly Scalar[] {
 }
 
 function checkPlace(dtype: DType, view: DataView, byteOffset: number): void {
+  if (!(view instanceof DataView)) {
+    throw new TypeError(`Expected the memory of an element as a DataView, got ${showGiven(view)}`);
+  }
   const unit = dtype.isPacked ? 8 : 1;
   if (!(Number.isInteger(byteOffset * unit) && byteOffset >= 0)) {
     throw new RangeError(

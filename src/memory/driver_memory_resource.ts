@@ -8,13 +8,13 @@ import {
   besideCaptures,
   checkSameCuda,
   checkStream,
-  type CudaDevice,
+  CudaDevice,
   type CudaStream,
   expectDevice,
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import { describeHostMemory, NativeArena } from "../ffi/mod.ts";
-import { checkOptions, none, showAs } from "../layout/mod.ts";
+import { checkOptions, none, showAs, showGiven } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
@@ -198,8 +198,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     const { stream } = options;
     const { ptr, size } = this.#checkManaged(buffer, "Cannot prefetch");
     checkStream(stream, this.device, "Cannot prefetch on a stream");
-    if (to !== null && to.driver !== driver) throw new TypeError("Cannot prefetch to a device of another Cuda");
-    const target = to?.ordinal ?? CU_DEVICE_CPU;
+    const target = ordinalOf(to, driver, "Cannot prefetch to");
     const prefetch = () => driver.managedMemory.cuMemPrefetchAsync(ptr, BigInt(size), target, stream.handleFor("use"));
     if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", stream.enqueue(prefetch));
   }
@@ -226,13 +225,21 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     if (!Object.hasOwn(CU_MEM_ADVISE, advice)) {
       throw new TypeError(`Cannot give the advice ${advice}: expected a name of CU_MEM_ADVISE`);
     }
-    if (location !== null && location.driver !== driver) {
-      throw new TypeError("Cannot advise about a device of another Cuda");
-    }
-    const target = location?.ordinal ?? CU_DEVICE_CPU;
+    const target = ordinalOf(location, driver, "Cannot advise about");
     const advise = () => driver.managedMemory.cuMemAdvise(ptr, BigInt(size), CU_MEM_ADVISE[advice], target);
     if (size > 0) checkCuda(driver, "cuMemAdvise", this.device.withContext(advise));
   }
+}
+
+// law memory/ordinalOf: memory/driver_memory_resource, memory/cuda_core_memory_resource
+/** The driver's number of a device, or of the host. */
+function ordinalOf(place: CudaDevice | null, driver: CudaDevice["driver"], doing: string): number {
+  if (place === null) return CU_DEVICE_CPU;
+  if (!(place instanceof CudaDevice)) {
+    throw new TypeError(`${doing} ${showGiven(place)}: expected a CudaDevice, or null for the host`);
+  }
+  if (place.driver !== driver) throw new TypeError(`${doing} a device of another Cuda`);
+  return place.ordinal;
 }
 
 /**

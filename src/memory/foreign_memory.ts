@@ -66,6 +66,7 @@ function noRange(ptr: bigint, size: number): RangeError {
  * @throws {RangeError} if it has no such part
  */
 export function addressWithin(owner: ArrayBuffer, byteOffset: number, size: number): bigint {
+  if (!(owner instanceof ArrayBuffer)) throw noArrayBuffer(owner);
   const start = ffiPort().addressOf(owner);
   const areIntegers = Number.isInteger(byteOffset) && Number.isInteger(size);
   if (!areIntegers || byteOffset < 0 || size < 0 || byteOffset + size > owner.byteLength) {
@@ -92,6 +93,11 @@ export function addressOfArray(array: ArrayBufferView): bigint {
   const buffer = array?.buffer; // undefined if untyped code passes something else
   if (!(buffer instanceof ArrayBuffer)) throw noArray(array);
   return array.byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(array.byteOffset);
+}
+
+function noArrayBuffer(given: unknown): TypeError {
+  const way = ArrayBuffer.isView(given) ? ". StridedMemoryView.fromTypedArray() views an array" : "";
+  return new TypeError(`Cannot make a buffer: expected an ArrayBuffer, got ${showGiven(given)}${way}`);
 }
 
 function noArray(given: unknown): TypeError {

@@ -208,10 +208,16 @@ export class MemoryBuffer {
    * A buffer over the memory of an ArrayBuffer, or a part of it. The ArrayBuffer stays alive as long as the buffer,
    * unless it is transferred: then the buffer has no memory any more, and using it throws.
    *
-   * @throws {TypeError} for a resizable ArrayBuffer, whose memory may move
+   * @param byteOffset where the part begins. Default: 0
+   * @param size bytes of the part. Default: all from there
+   * @throws {TypeError} for a resizable ArrayBuffer, whose memory may move, and for anything else
    * @throws {RangeError} if it has no such part
    */
-  static fromArrayBuffer(owner: ArrayBuffer, byteOffset: number, size: number): MemoryBuffer {
+  static fromArrayBuffer(
+    owner: ArrayBuffer,
+    byteOffset = 0,
+    size: number = owner?.byteLength - byteOffset,
+  ): MemoryBuffer {
     return MemoryBuffer.fromOwner(addressWithin(owner, byteOffset, size), size, null, owner);
   }
 

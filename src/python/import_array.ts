@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import { cString, readCString } from "../ffi/mod.ts";
 import { DType, show } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
@@ -21,6 +22,24 @@ import { Kind } from "./kinds.ts";
 /** Whether an object is an array: its type implements one of the array protocols. */
 export function isArray(python: Interpreter, object: bigint): boolean {
   return python.isArrayType(BigInt(python.typeOf(object)));
+}
+
+// law python/offersArray: python/instance_protocols
+/**
+ * Whether an object offers one of the array protocols itself, like a namespace, though its type does not. The attributes
+ * of a class are those of its instances.
+ */
+export function offersArray(python: Interpreter, object: bigint): boolean {
+  if (python.typeFlags(object) & Py_TPFLAGS.TYPE_SUBCLASS) return false;
+  return ["__dlpack__", "__cuda_array_interface__", "__array_interface__"].some((name) =>
+    offers(python, object, name, true)
+  );
+}
+
+/** @param isAsked whether attributes of the object itself count, not only those of its type */
+function offers(python: Interpreter, object: bigint, name: string, isAsked: boolean): boolean {
+  return python.typeHas(object, name) ||
+    (isAsked && python.api.objects.PyObject_HasAttrString(object, cString(name)) === 1);
 }
 
 /**
@@ -44,12 +63,12 @@ export function importArray(
     const view = importFromNumpy(python, object, options);
     if (view !== null) return view;
   }
-  if (!python.typeHas(object, "__dlpack__")) return importDescribed(python, object, options, isAsked);
+  if (!offers(python, object, "__dlpack__", isAsked)) return importDescribed(python, object, options, isAsked);
   try {
     return importFromProducer(python, object, options);
   } catch (error) {
     // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, ml_dtypes types.
-    if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
+    if (!(error instanceof PythonError) || !offers(python, object, "__array_interface__", isAsked)) throw error;
     exceptionBehind(error).release?.();
     return importDescribed(python, object, options, isAsked);
   }
@@ -148,7 +167,7 @@ function importDescribed(
   isAsked: boolean,
 ): StridedMemoryView {
   python.release(python.callHelper("check_elements", [python.retain(object)]));
-  const isCuda = python.typeHas(object, "__cuda_array_interface__");
+  const isCuda = offers(python, object, "__cuda_array_interface__", isAsked);
   const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
   const owners = [object, attribute].map((one) => new Handle(python, python.retain(one)));

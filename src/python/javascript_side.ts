@@ -5,13 +5,14 @@
  *
  * @module
  */
+import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import { EFD } from "../../bindings/libc.ts";
 import { FfiError, ffiPort, libc, NativeArena, type NativeCallback } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { exceptionBehind, PythonError } from "./error.ts";
 import { errorOf } from "./exception.ts";
-import { Handle } from "./handle.ts";
+import { Handle, handleOf } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { kwargs } from "./keywords.ts";
 import { fromPython } from "./object.ts";
@@ -39,6 +40,19 @@ interface Waiting extends Begun {
 
 /** The last key under which a function or an error is kept for Python: keys are unique numbers. */
 let lastKey = 0;
+
+/** The handle of a value that is a `PyObject`. */
+function handleIn(value: unknown): Handle | undefined {
+  try {
+    return isObject(value) ? handleOf(value) : undefined;
+  } catch { // anything can be thrown, also a proxy that throws
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return Object(value) === value;
+}
 
 /** JavaScript for Python, on one thread. All its functions need the interpreter's lock, except where documented. */
 export class JavaScriptSide {
@@ -202,13 +216,20 @@ export class JavaScriptSide {
   }
 
   // law python/JavaScriptSide.exceptionFor: python/functions, python/raised
-  /** A new reference to the Python exception for a thrown value: its original exception, or a new one. */
+  /** A new reference to the Python exception for a thrown value: itself, its original exception, or a new one. */
   exceptionFor(error: unknown): bigint {
     const python = this.#python;
-    const address = error instanceof PythonError ? exceptionBehind(error).address : 0n;
+    const address = error instanceof PythonError ? exceptionBehind(error).address : this.#exceptionIn(error);
     if (address !== 0n) return python.retain(address);
     this.#thrown.set(++lastKey, error);
     return python.callHelper("error_of", [python.text(described(error)), python.smallInteger(lastKey)]);
+  }
+
+  /** The address of a Python exception that was thrown as it is; 0n for everything else. */
+  #exceptionIn(thrown: unknown): bigint {
+    const handle = handleIn(thrown);
+    if (handle === undefined || handle.python !== this.#python || handle.held === 0n) return 0n;
+    return this.#python.typeFlags(handle.held) & Py_TPFLAGS.BASE_EXC_SUBCLASS ? handle.held : 0n;
   }
 
   // law python/JavaScriptSide.begin: python/async

@@ -22,7 +22,7 @@ import type { Interpreter } from "./interpreter.ts";
 import { copyOut, simpleValue } from "./copy_out.ts";
 import { behind, Handle, handleOf } from "./handle.ts";
 import { hasBuffer, importBuffer } from "./import_buffer.ts";
-import { importArray, isArray } from "./import_array.ts";
+import { importArray, isArray, offersArray } from "./import_array.ts";
 import { iterate } from "./iterate.ts";
 import { iterateAsync } from "./iterate_generator.ts";
 import { Kind, notSimple } from "./kinds.ts";
@@ -130,6 +130,7 @@ function viewOf(handle: Handle, given: ImportOptions): StridedMemoryView {
       return StridedMemoryView.fromArrowDevice(source, options);
     }
     if (hasBuffer(python, object)) return importBuffer(python, object);
+    if (offersArray(python, object)) return importArray(python, object, options, python.kindOf(object), true);
     throw new TypeError(`Cannot view ${python.show(object)}: expected a Python array`);
   });
 }

@@ -161,9 +161,9 @@ function checkedCount(count: number, bounds: readonly RangeBound[]): number {
 /** See `StridedMemoryView.fromArray`. */
 export function fromNested<T>(nested: unknown, given: Given, make: MakeArray<T>): T {
   const shape = shapeOf(nested); // throws for an array that contains itself
+  const values = flatValues(nested, shape);
   const what = wanted(given, () => dtypeOfNested(nested));
   const { lanes } = what.dtype;
-  const values = flatValues(nested, shape);
   if (lanes === 1) return writtenAs(shape, values, what, make);
   // The innermost arrays are the lanes of the elements.
   if (shape.at(-1) !== lanes) {

@@ -71,11 +71,29 @@ export function flatValues(nested: unknown, shape: readonly number[]): unknown[]
   return values;
 }
 
-/** The default dtype of nested arrays: that of a typed array, or the dtype that holds the first value. */
+// law view/dtypeOfNested: view/create
+/**
+ * The default dtype of nested arrays of uniform depth: that of the typed arrays, or the dtype that holds the first
+ * value.
+ *
+ * @throws {TypeError} if typed arrays differ in type: one might not hold the values of the others
+ */
 export function dtypeOfNested(nested: unknown): DType {
   let row = nested;
   while (Array.isArray(row)) row = row[0];
-  return isTypedArray(row) ? DType.fromTypedArray(row) : dtypeOfValue(row);
+  if (!isTypedArray(row)) return dtypeOfValue(row);
+  const dtype = DType.fromTypedArray(row);
+  const compare = (item: unknown): void => {
+    if (Array.isArray(item)) return item.forEach(compare);
+    const other = isTypedArray(item) ? DType.fromTypedArray(item) : dtype;
+    if (other.name === dtype.name) return;
+    throw new TypeError(
+      `Expected typed arrays of one type, got ${dtype.name} and ${other.name}: name the dtype, as in ` +
+        `fromArray(values, "${dtype.name}")`,
+    );
+  };
+  compare(nested);
+  return dtype;
 }
 
 /** The dtype that holds a JavaScript value exactly. */

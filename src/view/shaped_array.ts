@@ -221,8 +221,24 @@ function noLayout(given: unknown): TypeError {
   );
 }
 
+// law view/repackedFor: view/array_model
 /** The layout of elements of another type in the same memory. */
 function repackedFor({ layout, buffer, offset }: ArrayParts, { itemsize }: DType): StridedLayout {
+  if (itemsize === layout.itemsize) return layout;
+  if (layout.volume === 0) return emptyOf(layout, itemsize);
   // The address matters: neither a device nor a typed array can use an element that is not aligned to its size.
-  return itemsize === layout.itemsize ? layout : layout.repacked(itemsize, { dataPtr: buffer.ptr + BigInt(offset) });
+  return layout.repacked(itemsize, { dataPtr: buffer.ptr + BigInt(offset) });
+}
+
+/** The layout of no elements: there is no memory whose strides or address could be in the way. */
+function emptyOf({ shape, itemsize }: StridedLayout, wanted: number): StridedLayout {
+  const bytes = (shape.at(-1) ?? 0) * itemsize;
+  const extent = bytes / wanted;
+  if (!Number.isInteger(extent)) {
+    throw new RangeError(
+      `Cannot view elements of ${itemsize} as elements of ${wanted} bytes: the ${bytes} bytes of the last axis are no ` +
+        "multiple of it",
+    );
+  }
+  return StridedLayout.dense([...shape.slice(0, -1), extent], wanted);
 }

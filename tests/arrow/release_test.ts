@@ -109,13 +109,13 @@ test("exactly one consumer takes an export, and an export that no consumer took 
   ArrowArray.from(once).close();
   // Its memory may belong to another export by now.
   for (const again of [() => ArrowArray.from(once), () => once.ptr, () => once.schemaPtr, () => once.take()]) {
-    assertThrows(again, ExchangeError, "already taken");
+    assertThrows(again, ExchangeError, "taken it over");
   }
   const exported = view.toArrowDevice();
   const taken = exported.take();
-  assertThrows(() => exported.take(), ExchangeError, "already taken");
-  assertThrows(() => exported.ptr, ExchangeError, "already taken");
-  assertThrows(() => ArrowArray.from(exported), ExchangeError, "already taken");
+  assertThrows(() => exported.take(), ExchangeError, "taken it over");
+  assertThrows(() => exported.ptr, ExchangeError, "taken it over");
+  assertThrows(() => ArrowArray.from(exported), ExchangeError, "taken it over");
   exported.close(); // owned by the consumer now
   assertEquals([exported.released, liveExports()], [false, before + 2]);
   using other = view.toArrowDevice();
@@ -190,7 +190,7 @@ test("an export moves to structs that a consumer has allocated", () => {
     exported.moveTo(addresses);
     const left = [pointerAt(ptr, layout.array.release), pointerAt(schemaPtr, layout.schema.release)];
     assertEquals(left, [0n, 0n], "moved structs are marked as released");
-    assertThrows(() => exported.moveTo(addresses), ExchangeError, "already taken");
+    assertThrows(() => exported.moveTo(addresses), ExchangeError, "taken it over");
     using back = StridedMemoryView.fromArrowDevice(addresses);
     assertEquals(back.ptr, view.ptr);
     back.close();

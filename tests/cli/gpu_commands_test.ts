@@ -48,6 +48,15 @@ test("topology: the table, JSON and the picture say the same, and that the GPUs 
   assert(texts.some((one) => one.startsWith("SIMULATED")));
 });
 
+test("a picture that cannot be written costs no report", patiently, () => {
+  const nowhere = `${scratchFolder()}/missing/heat.svg`;
+  for (const args of [["topology"], ["bandwidth", "--test", "device_to_device_memcpy_read_ce"]]) {
+    const { status, stdout, stderr } = causeway([...args, "--simulate", "2", "--json", "--svg", nowhere]);
+    assert(status !== 0 && stderr.includes(`Cannot write ${nowhere}`), stderr);
+    assertEquals(JSON.parse(stdout).simulated, true);
+  }
+});
+
 test("bandwidth: every measurement has all its cells, in the report and in the picture", patiently, () => {
   const svg = `${scratchFolder()}/heat.svg`;
   const { status, stdout, stderr } = causeway(["bandwidth", "--simulate", "2", "--json", "--svg", svg], {

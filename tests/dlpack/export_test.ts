@@ -251,13 +251,13 @@ test("a tensor is taken once, and released by close only if it was not taken", (
   assertEquals(kept.released, true);
   kept.close();
   kept[Symbol.dispose]();
-  assertThrows(() => kept.ptr, ExchangeError, "already taken it over");
-  assertThrows(() => kept.take(), ExchangeError, "already taken it over");
+  assertThrows(() => kept.ptr, ExchangeError, "taken it over");
+  assertThrows(() => kept.take(), ExchangeError, "taken it over");
 
   const given: DlpackTensor = view.toDlpack();
   const { ptr } = given;
   assertStrictEquals(given.take(), ptr);
-  assertThrows(() => given.take(), ExchangeError, "already taken it over");
+  assertThrows(() => given.take(), ExchangeError, "taken it over");
   given.close(); // owned by its consumer now
   assertEquals([given.released, liveExports()], [false, 1]);
   const { deleter } = readRaw(ptr, "versioned");

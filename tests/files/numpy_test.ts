@@ -1,8 +1,8 @@
 /** NumPy as the oracle, in a separate process: we read what it writes, and it reads what we write. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { openNpy, readNpy, readNpz, slice, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
+import { NpyError, openNpy, readNpy, readNpz, slice, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
 import { patiently } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -106,6 +106,37 @@ test(name, { ...options, ...patiently }, async () => {
     }),
     4,
   );
+});
+
+const spelled = `
+import io, json, struct, sys, numpy as np
+def loaded(descr):
+    header = repr({"descr": descr, "fortran_order": False, "shape": (1,)}).encode() + b"\\n"
+    file = b"\\x93NUMPY\\1\\0" + struct.pack("<H", len(header)) + header + bytes([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16])
+    try: array = np.load(io.BytesIO(file))
+    except Exception: return [file.hex(), None]
+    return [file.hex(), [array.dtype.newbyteorder("<").str, array.byteswap().tobytes().hex() if array.dtype.byteorder == ">" else array.tobytes().hex()]]
+print(json.dumps([loaded(descr) for descr in json.load(sys.stdin)]))
+`;
+
+test(...needs(missing, "a type is what NumPy takes it for, however other programs spell its byte order"), async () => {
+  if (typeof found === "string") throw new Error(found);
+  const spellings = ["<", ">", "=", "|", ""].flatMap((order) =>
+    [...codes, "?", "?1", "b", "b2", "f3", "c4", "i", "u16"].map((code) => order + code)
+  );
+  const input = JSON.stringify(spellings);
+  const answers = JSON.parse(execFileSync(found.executable, ["-c", spelled], { input, encoding: "utf8" }));
+  for (const [i, [file, answer]] of answers.entries()) {
+    const read = await readNpy(Uint8Array.fromHex(file)).catch((error: unknown) => error);
+    if (read instanceof StridedMemoryView) {
+      const [hex, typestr] = info(read);
+      assertEquals([typestr, hex], answer, spellings[i]);
+    } else {
+      assert(read instanceof NpyError, `${spellings[i]}: ${read}`);
+      // C's names of types stand for other numbers of bytes elsewhere.
+      assert(answer === null || /^.?[bi]$/.test(spellings[i] ?? ""), `${spellings[i]}: ${read}`);
+    }
+  }
 });
 
 test("views in any layout are written as the array that they are, in parts where they are large", async () => {

@@ -206,6 +206,10 @@ test("a value that the dtype cannot hold is refused, not changed to fit", () => 
   }
   DType.from("int64").write(view, 0, 5);
   assertEquals(DType.from("int64").read(view, 0), 5n);
+  for (const memory of [new ArrayBuffer(8), new Uint8Array(8), undefined] as unknown[]) {
+    assertThrows(() => DType.from("int16").read(memory as DataView, 0), TypeError, "as a DataView, got");
+    assertThrows(() => DType.from("int16").write(memory as DataView, 0, 1), TypeError, "as a DataView, got");
+  }
 });
 
 test("an element lies inside its view", () => {

@@ -5,6 +5,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
+  CudaDevice,
   CudaError,
   type CudaStream,
   DeviceMemoryResource,
@@ -68,6 +69,12 @@ test("hints reach the right place: a device, or the host, on the stream that is 
   assertEquals(prefetch(null, cuda.device(0).defaultStream), [ptr, 4096n, -1, 1n, 0]);
   assertEquals(asks(() => managed.advise(buffer, "SET_PREFERRED_LOCATION", far)), [ptr, 4096n, 3, 1]);
   assertEquals(asks(() => managed.advise(buffer, "SET_ACCESSED_BY", null)), [ptr, 4096n, 5, -1]);
+  using elsewhere = Cuda.simulate();
+  for (const other of [undefined, 1, {}, elsewhere.device(0)] as unknown as (typeof far)[]) {
+    const message = other instanceof CudaDevice ? "of another Cuda" : "expected a CudaDevice, or null for the host";
+    assertThrows(() => prefetch(other, far.defaultStream), TypeError, message);
+    assertThrows(() => managed.advise(buffer, "SET_ACCESSED_BY", other), TypeError, message);
+  }
 });
 
 test("memory is freed in its own device's context, whatever is current, and once", () => {

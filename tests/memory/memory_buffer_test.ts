@@ -257,6 +257,12 @@ test("an invalid address or size is refused", () => {
     assertThrows(() => MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), offset, size), RangeError, "within 8 bytes");
   }
   assertEquals(MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), 8, 0).ptr, 0n);
+  assertEquals(MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8)).size, 8);
+  assertEquals(MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), 5).size, 3);
+  for (const other of [undefined, null, 8, new Uint8Array(8), new SharedArrayBuffer(8)] as unknown[]) {
+    const make = () => MemoryBuffer.fromArrayBuffer(other as ArrayBuffer);
+    assertThrows(make, TypeError, "expected an ArrayBuffer, got");
+  }
 });
 
 test("a copy between host buffers is done on return, whatever the bytes and the size", () => {

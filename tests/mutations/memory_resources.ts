@@ -213,7 +213,6 @@ export const memoryResourcesMutations: readonly Mutation[] = [
       "this.device.within(prefetch)",
       "A prefetch goes to the default stream of another device.",
     ],
-    ["to?.ordinal ?? CU_DEVICE_CPU", "to?.ordinal ?? 0", "Memory moves to a device instead of the host."],
   ]),
   ...law("memory/ManagedMemoryResource.advise", [
     [
@@ -221,7 +220,10 @@ export const memoryResourcesMutations: readonly Mutation[] = [
       'checkCuda(driver, "cuMemAdvise", ',
       "Advising on an empty buffer is an error of the driver.",
     ],
-    ["location?.ordinal ?? CU_DEVICE_CPU", "location?.ordinal ?? 0", "Advice about the host is given about a device."],
+  ]),
+  ...law("memory/ordinalOf", [
+    ["return CU_DEVICE_CPU;", "return 0;", "Memory for the host moves to a device."],
+    ["if (place.driver !== driver)", "if (false)", "A device of another Cuda stands for one of this."],
   ]),
   ...law("memory/HostMemoryResource.constructor", [
     [

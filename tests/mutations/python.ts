@@ -257,6 +257,18 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     [" || !args.every(isFunctionOfPromise)", "", "A program cannot call a method then."],
   ]),
+  ...law("python/offersArray", [
+    [
+      "  if (python.typeFlags(object) & Py_TPFLAGS.TYPE_SUBCLASS) return false;\n",
+      "",
+      "A class is taken for its arrays.",
+    ],
+    [
+      "    (isAsked && python.api.objects.PyObject_HasAttrString(object, cString(name)) === 1);",
+      "    false;",
+      "A namespace with an array interface is no array.",
+    ],
+  ]),
   ...law("python/work", [
     [
       "    of_thread.while_waiting = lent\n",

@@ -151,6 +151,8 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "",
       "Python no longer recognizes its own exceptions.",
     ],
+    [" : this.#exceptionIn(error)", " : 0n", "Python does not catch an exception of its own that a function throws."],
+    ["Py_TPFLAGS.BASE_EXC_SUBCLASS ? handle.held : 0n", "0n ? 0n : handle.held", "Any object of Python's is raised."],
   ]),
   ...law("python/HeldException", [
     ["finalizer.register(this, this.#reference);", "", "An exception is kept for ever, though its error is gone."],

@@ -35,7 +35,6 @@ export const viewMutations: readonly Mutation[] = [
     ["this.layout.transposed()", "this.layout", "An array's T is the array itself."],
     ["return this.reshaped([this.size]);", "return this.reshaped(this.shape);", "A flattened array has several axes."],
     ["at < extent; at++", "at < extent - 1; at++", "Iteration leaves out the last row."],
-    [", { dataPtr: buffer.ptr + BigInt(offset) }", "", "Elements of another size are not aligned."],
   ]),
   ...law("view/readElement", [
     ["  hostWaits(array.buffer);\n", "", "Elements are read before they are written."],
@@ -134,6 +133,21 @@ export const viewMutations: readonly Mutation[] = [
       "The missing elements of short rows are undefined.",
     ],
     ["if (shape.length > 64)", "if (shape.length > 1e9)", "A container that contains itself is followed without end."],
+  ]),
+  ...law("view/repackedFor", [
+    [
+      "  if (layout.volume === 0) return emptyOf(layout, itemsize);\n",
+      "",
+      "An array without elements cannot be viewed with another type.",
+    ],
+    [", { dataPtr: buffer.ptr + BigInt(offset) }", "", "Elements of another size are not aligned."],
+  ]),
+  ...law("view/dtypeOfNested", [
+    [
+      "    if (other.name === dtype.name) return;",
+      "    return;",
+      "Typed arrays of several types are rounded to the first one's.",
+    ],
   ]),
   ...law("view/describeArray", [
     ['buffer.kind !== "host" || ', "", "Printing to the console waits for a stream."],

@@ -220,6 +220,37 @@ test(...needs(missing, "an error goes back to Python as its exception, as an arg
   );
 });
 
+// It was wrapped as a value of JavaScript's, which no `except` of Python's catches.
+test(...needs(missing, "an exception of Python that a function throws is raised as it is, and nothing else is"), () => {
+  const python = open();
+  const attempt: PyObject = python.evaluate("attempt");
+  const same: PyObject = python.evaluate("same");
+  const raisedBy = (thrown: unknown): PyObject =>
+    attempt(() => {
+      throw thrown;
+    })[0];
+  for (const code of ["ValueError('negative')", "Failure()", "KeyboardInterrupt()", "StopIteration(5)"]) {
+    const made: PyObject = python.evaluate(code);
+    assertEquals(same(raisedBy(made), made), true, code);
+    const passed = thrownBy(() =>
+      python.evaluate("lambda f: f()")(() => {
+        throw made;
+      })
+    );
+    assertEquals(same(passed.value, made), true, code);
+  }
+  const closed: PyObject = python.evaluate("ValueError(1)");
+  closed.$close();
+  const hostile = new Proxy({}, {
+    get() {
+      throw new Error("no property");
+    },
+  });
+  for (const other of [python.evaluate("object()"), python.evaluate("ValueError"), closed, hostile, null, 5]) {
+    assertEquals(python.builtins["type"](raisedBy(other))["__name__"], "JavaScriptError");
+  }
+});
+
 test(...needs(missing, "an error whose exception was released is one of JavaScript's for Python"), () => {
   const python = open();
   const error = thrownBy(() => python.evaluate("{}['k']"));

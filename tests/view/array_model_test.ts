@@ -125,6 +125,28 @@ test("neighbours on the last axis are joined and split by types of other sizes, 
   assertEquals(packed.view("uint8").toArray(), [0x33, 0x33, 0x33]);
 });
 
+// The strides and the address of no elements were in the way.
+test("no elements are viewed with another type as one row of them would be, and stay none", () => {
+  const dtypes = fc.constantFrom("uint8", "int16", "float32", "float64", "complex128", "uint4_packed");
+  const ofRows = fc.array(fc.nat(4), { minLength: 1, maxLength: 4 });
+  check(
+    fc.property(ofRows, fc.nat(3), dtypes, dtypes, fc.boolean(), (extents, none, from, to, isApart) => {
+      const shape = extents.with(none % extents.length, 0);
+      const row = StridedMemoryView.zeros([shape.at(-1) ?? 0], from);
+      const empty = StridedMemoryView.zeros(shape, from).sliced("...", slice(null, null, isApart ? -1 : 1));
+      let expected: number[] | null = null;
+      try {
+        expected = [...shape.slice(0, -1), row.size === 0 ? 0 : row.view(to).shape[0] ?? 0];
+      } catch (error) {
+        assert(error instanceof RangeError);
+      }
+      if (expected === null) assertThrows(() => empty.view(to), RangeError, "the last axis");
+      else assertEquals([empty.view(to).shape, empty.view(to).dtype.name], [expected, to]);
+    }),
+    300,
+  );
+});
+
 test("a view reports its sizes", () => {
   const view = StridedMemoryView.zeros([2, 3], "float32");
   assertEquals([view.ndim, view.size, view.itemsize, view.nbytes], [2, 6, 4, 24]);

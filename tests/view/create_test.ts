@@ -201,6 +201,12 @@ test("nested arrays of several lengths, depths or types are refused with the pla
   const self: unknown[] = [];
   self.push(self);
   assertThrows(ragged(self), RangeError, "at most 64 axes");
+  // The first one's type was taken, to which the values of the others were rounded.
+  const mixed = [[Float32Array.of(1)], [Float64Array.of(0.1)]];
+  assertThrows(() => StridedMemoryView.fromArray(mixed), TypeError, "of one type, got float32 and float64");
+  assertEquals(StridedMemoryView.fromArray(mixed, "float64").toArray(), [[[1]], [[0.1]]]);
+  const bytes = [Uint8Array.of(1), [2], Uint8ClampedArray.of(3)];
+  assertEquals(StridedMemoryView.fromArray(bytes).toArray(), [[1], [2], [3]]);
   const lanes = () => StridedMemoryView.fromArray([[1, 2, 3]], "float32x2");
   assertThrows(lanes, RangeError, "Expected arrays of 2 for the elements of float32x2, got 3");
 });

@@ -63,8 +63,8 @@ export const bandwidth = command({
     const opened = await openCuda(values.simulate, usage);
     using cuda = opened.cuda;
     const report = await measureBandwidth(cuda, opened.isSimulated, chosen, size, effort);
-    if (values.svg !== undefined) writeSvg(values.svg, bandwidthSvg(report));
     console.log(values.json === true ? JSON.stringify(report, null, 2) : formatBandwidth(report));
+    if (values.svg !== undefined) writeSvg(values.svg, bandwidthSvg(report)); // last: it may fail
     return report.measurements.some(({ problem }) => problem !== null) ? 1 : 0;
   },
 });

@@ -30,8 +30,8 @@ export const topology = command({
     const opened = await openCuda(values.simulate, helpHint("topology"));
     using cuda = opened.cuda;
     const report = examineTopology(cuda, opened.isSimulated);
-    if (values.svg !== undefined) writeSvg(values.svg, topologySvg(report));
     console.log(values.json === true ? JSON.stringify(report, null, 2) : formatTopology(report));
+    if (values.svg !== undefined) writeSvg(values.svg, topologySvg(report)); // last: it may fail
     return 0;
   },
 });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade, showAs } from "../../layout/mod.ts";
+import { checkMade, showAs, showGiven } from "../../layout/mod.ts";
 import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../../bindings/cuda_types.ts";
 import { constantName, NativeArena } from "../../ffi/mod.ts";
 import { checkSameCuda } from "../check_device.ts";
@@ -121,8 +121,13 @@ export class CudaGraphExec {
    *
    * @throws {CudaError} CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE if the shapes differ, with the driver's reason; nothing
    *   has changed then
+   * @throws {TypeError} if it is not a graph
    */
   update(graph: CudaGraph): void {
+    // Executables have handles, too, which the driver would take for graphs.
+    if (graph?.resources === undefined) {
+      throw new TypeError(`Cannot update: expected a CudaGraph, got ${showGiven(graph)}`);
+    }
     using arena = new NativeArena();
     const [node, result] = [arena.out("ptr"), arena.out("i32")];
     const { device, handle } = this;

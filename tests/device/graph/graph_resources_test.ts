@@ -1,8 +1,9 @@
 /** The resources of a graph are kept until the last object made from the graph is closed, and released once. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { PtxKernel } from "../../../src/ptx/mod.ts";
 import { Cuda, DeviceMemoryResource } from "../../../mod.ts";
+import type { CudaGraph } from "../../../src/public/cuda.ts";
 import { simulatorOf } from "../../support/simulator_of.ts";
 
 function setUp() {
@@ -61,6 +62,9 @@ test("an updated executable retains what the new graph uses, and releases what t
   const exec = one.instantiate();
   one.close();
   assertEquals(simulated.live.allocations, 2);
+  for (const given of [undefined, 5, exec] as unknown as CudaGraph[]) {
+    assertThrows(() => exec.update(given), TypeError, "Cannot update: expected a CudaGraph, got");
+  }
   exec.update(other);
   assertEquals(simulated.live.allocations, 1);
   other.close();
