@@ -38,6 +38,8 @@ import {
   type TransferSide,
 } from "./transfer.ts";
 
+let lastId = 0;
+
 let exactPtr: (buffer: MemoryBuffer) => number;
 
 /**
@@ -78,6 +80,12 @@ export class MemoryBuffer {
    * @internal
    */
   readonly driven: CudaDevice | null;
+  // law memory/MemoryBuffer.id: view/no_array
+  /**
+   * A number that no other buffer of this thread has. Functions that compare objects field by field, such as tests use,
+   * cannot see what is in memory: without it they would take any two buffers of one size for equal.
+   */
+  readonly id: number = ++lastId;
   readonly #state: BufferState;
   /** The pool that it was allocated from, in this process or another; null if there is none. */
   readonly pool: MemoryPool | null;

@@ -104,6 +104,9 @@ export const memoryMutations: readonly Mutation[] = [
       "Memory of a resource that is viewed as a typed array is copied.",
     ],
   ]),
+  ...law("memory/MemoryBuffer.id", [
+    ["= ++lastId;", "= 1;", "Tests that compare arrays field by field pass, whatever the arrays contain."],
+  ]),
   ...law("memory/MemoryBuffer.made", [
     ["    if (stream !== null) stream.retain();\n", "", "A stream is destroyed before memory is freed on it."],
     ["    freeIfDropped(this, state);\n", "", "A buffer that is dropped without being closed is never freed."],

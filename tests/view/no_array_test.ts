@@ -1,7 +1,8 @@
 /** Objects mistaken for arrays, and other mistakes of the first hour with views. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, HostMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
+import { isDeepStrictEqual } from "node:util";
+import { ArrowArray, Cuda, HostMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
 test("a value that is nearly an array is refused, and the error names what makes an array of it", () => {
@@ -125,4 +126,20 @@ test("a description of an array says that it is none, and what is", () => {
   assertThrows(() => StridedMemoryView.from(described), TypeError, "{ __cuda_array_interface__: it }");
   const seen = StridedMemoryView.from({ __cuda_array_interface__: described }, { device: cuda.device(0) });
   assertEquals(seen.ptr, there.ptr);
+});
+
+// Tests of users passed, whatever the elements were.
+test("functions that compare objects field by field take no arrays in different memory for equal", () => {
+  const values = fc.array(fc.integer(), { minLength: 1, maxLength: 3 });
+  check(
+    fc.property(values, values, (one, other) => {
+      const [mine, others] = [one, other].map((array) => StridedMemoryView.fromArray(array, "int32"));
+      const arrow = [mine, others].map((view) => ArrowArray.from(view));
+      for (const [a, b] of [[mine, others], [mine?.buffer, others?.buffer], arrow] as const) {
+        assertEquals([isDeepStrictEqual(a, b), isDeepStrictEqual(a, a)], [false, true]);
+        assertThrows(() => assertEquals(a, b));
+      }
+    }),
+    20,
+  );
 });
