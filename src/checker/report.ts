@@ -105,7 +105,7 @@ export class CausalityReport {
   }
 
   static {
-    showAs(CausalityReport, ({ kind, message }) => `${kind}\n${message}`);
+    showAs(CausalityReport, ({ kind, message }) => `${kind}\n${message}`, "fields");
   }
 }
 

@@ -283,7 +283,7 @@ export class DType<Name extends DTypeName = DTypeName> {
   }
 
   static {
-    showAs(DType, String);
+    showAs(DType, String, "fields");
   }
 }
 

@@ -13,26 +13,48 @@ interface Class<T> {
   readonly prototype: T;
 }
 
+/** The methods that {@linkcode showAs} has made: a derived class that is shown in another way replaces them. */
+const made = new WeakSet<object>();
+
 // law layout/showAs: layout/inspect
 /**
- * Makes the console show the instances of a class for human readers: in a line, or a few. Called once, in a `static`
- * block of the class, so that private members can be read. The two methods do not appear in the class's type.
+ * Makes the console show the instances of a class for human readers: in a line, or a few. As text, `${object}`, they are
+ * the same, unless the class has a `toString` of its own, and so they are in JSON, as in a log: what holds memory, a
+ * handle or a stream has no other value there. Called once, in a `static` block of the class, so that private members
+ * can be read. The methods do not appear in the class's type.
  *
  * If the function throws, the error is shown instead: a console must not fail because of the object it shows.
  *
  * @param describe returns the text after the class name; it neither waits nor queries the driver about running work
+ * @param inJson `"fields"` for a class of plain values, whose JSON has its fields
  */
-export function showAs<T extends object>(of: Class<T>, describe: (object: T) => string): void {
-  function inspect(this: T, ...given: readonly unknown[]): string {
+export function showAs<T extends object>(
+  of: Class<T>,
+  describe: (object: T) => string,
+  inJson: "text" | "fields" = "text",
+): void {
+  function toText(this: T): string {
     try {
-      return `${classNameOf(this)} ${describe(this)}`.replaceAll("\n", `\n${indentOf(given)}`);
+      return `${classNameOf(this)} ${describe(this)}`;
     } catch (error) {
       return `${classNameOf(this)} (${error instanceof Error ? error.message.split("\n")[0] : String(error)})`;
     }
   }
-  for (const symbol of symbols) {
-    Object.defineProperty(of.prototype, symbol, { value: inspect, writable: true, configurable: true });
+  function inspect(this: T, ...given: readonly unknown[]): string {
+    return toText.call(this).replaceAll("\n", `\n${indentOf(given)}`);
   }
+  made.add(toText);
+  const define = (name: PropertyKey, value: unknown) =>
+    Object.defineProperty(of.prototype, name, { value, writable: true, configurable: true });
+  for (const symbol of symbols) define(symbol, inspect);
+  if (isToBeMade(of.prototype, "toString")) define("toString", toText);
+  if (inJson === "text" && isToBeMade(of.prototype, "toJSON")) define("toJSON", toText);
+}
+
+/** Whether a class has no such method, or one that was made for the class that it is derived from. */
+function isToBeMade(prototype: object, name: "toString" | "toJSON"): boolean {
+  const method: unknown = Reflect.get(prototype, name);
+  return typeof method !== "function" || method === Object.prototype.toString || made.has(method);
 }
 
 // law layout/indentOf: layout/inspect

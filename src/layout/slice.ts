@@ -33,7 +33,7 @@ export class Slice {
   }
 
   static {
-    showAs(Slice, String);
+    showAs(Slice, String, "fields");
   }
 }
 

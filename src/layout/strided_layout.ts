@@ -698,6 +698,6 @@ export class StridedLayout {
   }
 
   static {
-    showAs(StridedLayout, (layout) => `${layout}`.replace(/^StridedLayout\s*/, ""));
+    showAs(StridedLayout, (layout) => `${layout}`.replace(/^StridedLayout\s*/, ""), "fields");
   }
 }

@@ -20,7 +20,7 @@ export class Keywords {
     showAs(Keywords, ({ values }) => {
       const named = Object.entries(values).map(([name, value]) => `${name}: ${inShort(value)}`);
       return named.length === 0 ? "{}" : `{ ${named.join(", ")} }`;
-    });
+    }, "fields");
   }
 }
 

@@ -76,6 +76,8 @@ export function rootOf(array: VortexArray): EncodedNode {
   return internals.root(array);
 }
 
+let lastId = 0;
+
 /**
  * A Vortex array: a tree of encodings. It is decoded on first use, once, within its limits.
  *
@@ -91,6 +93,12 @@ export class VortexArray implements VortexForm {
   readonly dtype: VortexDType;
   /** Number of elements. */
   readonly length: number;
+  // law vortex/VortexArray.id: vortex/file/describe
+  /**
+   * A number that no other array of this thread has. Functions that compare objects field by field cannot see elements:
+   * without it they would take any two arrays of one dtype and length for equal.
+   */
+  readonly id: number = ++lastId;
   readonly #home: ArrayHome;
   /** The tree of nodes; null for a slice of a decoded array. */
   readonly #root: EncodedNode | null;
@@ -258,6 +266,11 @@ export class VortexArray implements VortexForm {
   /** The elements as a program would write them, with the middle of long arrays omitted. */
   toString(): string {
     return `${this.toArrow()}`;
+  }
+
+  /** For `JSON.stringify` and `Response.json`: the elements, as `ArrowArray.toJSON` writes them. */
+  toJSON(): unknown {
+    return this.toArrow().toJSON();
   }
 
   /** Returns what the array was made from. Arrays made from it and unreleased exports must be gone. */

@@ -27,6 +27,35 @@ test("a console shows what the class says, under the name of the object's own cl
   assertEquals(Object.keys(new Shown("a")), []);
 });
 
+// Text was "[object Object]", and JSON of what knows its device was an error of the engine's: "cyclic structures".
+test("text and JSON are what a console shows, unless the class has its own, or is plain values", () => {
+  assertEquals([`${new Shown("open")}`, JSON.stringify({ a: new Derived("b") })], ["Shown open", '{"a":"Derived b"}']);
+  class Otherwise extends Shown {
+    static {
+      showAs(Otherwise, () => "other");
+    }
+  }
+  class Own extends Shown {
+    override toString() {
+      return "own";
+    }
+    toJSON() {
+      return 5;
+    }
+    static {
+      showAs(Own, () => "other");
+    }
+  }
+  class Values {
+    readonly value = 1;
+    static {
+      showAs(Values, () => "one", "fields");
+    }
+  }
+  const texts = [new Otherwise("a"), new Own("a"), new Values()].map((one) => [`${one}`, JSON.stringify(one)]);
+  assertEquals(texts, [["Otherwise other", '"Otherwise other"'], ["own", "5"], ["Values one", '{"value":1}']]);
+});
+
 test("a slice is shown as Python writes it, without its methods, which Bun showed", () => {
   assertEquals([slice(1), slice(1, 10, 2)].map((one) => inspect(one)), ["Slice 1:", "Slice 1:10:2"]);
 });

@@ -281,6 +281,9 @@ export const layoutMutations: readonly Mutation[] = [
       "    } catch (error) {\n      throw error;\n      return",
       "Printing to the console fails.",
     ],
+    [" || made.has(method)", "", "A derived class is the text that its base class is."],
+    [" || method === Object.prototype.toString", "", "An object is [object Object] in text."],
+    ['inJson === "text" && ', "", "The JSON of a layout is text, from which nothing can be made."],
   ]),
   ...law("layout/indentOf", [
     [

@@ -2,7 +2,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { inspect } from "node:util";
+import { inspect, isDeepStrictEqual } from "node:util";
 import { primitiveDType, type VortexDType } from "../../../src/vortex/dtype.ts";
 import { openVortex, showEncodings, VortexError, type VortexLayout } from "../../../src/vortex/mod.ts";
 import { FileWriter, type LaidOut, segmentOf } from "../../support/vortex/file_writer.ts";
@@ -83,4 +83,21 @@ test("a console shows a file and its arrays by their rows and types, also closed
   }
   file.close();
   assertEquals(inspect(file), shown);
+});
+
+// Tests of users passed, whatever the elements were; JSON had the dtype and the length alone.
+test("arrays are never equal field by field, and their JSON is that of the same elements in Arrow", async () => {
+  const writer = new FileWriter();
+  const layout = writer.flat(primitiveNode([1, 2, 3, 4, 1, 2], "i64"), 6);
+  using file = await openVortex(writer.finish({ dtype: i64, layout }));
+  const scans = ([[0, 2], [2, 4], [4, 6]] as const).map((rows) => Array.fromAsync(file.scan({ rows })));
+  const arrays = (await Promise.all(scans)).flat();
+  assertEquals(arrays.map((array) => JSON.stringify({ array })), [
+    '{"array":[1,2]}',
+    '{"array":[3,4]}',
+    '{"array":[1,2]}',
+  ]);
+  const equal = arrays.map((one) => arrays.map((other) => isDeepStrictEqual(one, other)));
+  assertEquals(equal, [[true, false, false], [false, true, false], [false, false, true]]);
+  for (const array of arrays) array.close();
 });
