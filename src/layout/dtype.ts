@@ -1,7 +1,7 @@
 import type { Scalar, ScalarCodec } from "./element.ts";
 import { showAs } from "./inspect.ts";
 import { checkMade } from "./made.ts";
-import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray } from "./dtype_names.ts";
+import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray, ElementOf, WritableOf } from "./dtype_names.ts";
 import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
 import {
   SCALAR_TYPES,
@@ -232,8 +232,12 @@ export class DType<Name extends DTypeName = DTypeName> {
    * @throws {RangeError} if no element can begin at the offset, or the element does not lie inside the view
    * @throws {TypeError} for memory of another type
    */
-  read(view: DataView, byteOffset: number): ElementValue {
+  read(view: DataView, byteOffset: number): ElementOf<Name> {
     checkPlace(this, view, byteOffset);
+    return this.#read(view, byteOffset) as ElementOf<Name>; // the codec of the dtype with that name
+  }
+
+  #read(view: DataView, byteOffset: number): ElementValue {
     const codec = this.#codec ??= this.#scalar.makeCodec();
     if (this.lanes === 1) return codec.read(view, byteOffset);
     const size = this.bits / 8;
@@ -250,7 +254,7 @@ export class DType<Name extends DTypeName = DTypeName> {
    * @throws {TypeError} if the value is of another type
    * @throws {RangeError} if an integer is out of range, NaN has no code, or the element does not lie inside the view
    */
-  write(view: DataView, byteOffset: number, value: ElementValue): void {
+  write(view: DataView, byteOffset: number, value: WritableOf<Name> | ElementOf<Name>): void {
     checkPlace(this, view, byteOffset);
     const codec = this.#codec ??= this.#scalar.makeCodec();
     if (this.lanes === 1) {

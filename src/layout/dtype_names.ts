@@ -4,7 +4,7 @@
  * @module
  */
 import type { DType } from "./dtype.ts";
-import type { Complex } from "./element.ts";
+import type { Complex, Scalar } from "./element.ts";
 
 /** Names of sub-byte types. */
 export type SubByteName =
@@ -54,8 +54,9 @@ export type DTypeNameOf<T> = T extends DTypeName ? T : T extends DType<infer Nam
 /**
  * The class of typed array that reads elements of a dtype, as in {@linkcode DType.typedArray}; never, if there is none.
  */
-export type TypedArrayOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
-  ? TypedArrayOf<Lane>
+export type TypedArrayOf<D extends DTypeName> = D extends `complex${infer Bits extends 32 | 64 | 128}x${number}`
+  ? TypedArrayOf<`complex${Bits}`> // first: complex has an x of its own
+  : D extends `${infer Lane extends ScalarName}x${number}` ? TypedArrayOf<Lane>
   : D extends "int8" ? Int8Array<ArrayBuffer>
   : D extends "uint8" | "bool" ? Uint8Array<ArrayBuffer>
   : D extends "int16" ? Int16Array<ArrayBuffer>
@@ -77,16 +78,22 @@ export type DTypeNameOfArray<A> = A extends { readonly [Symbol.toStringTag]: inf
   : DTypeName
   : DTypeName;
 
-/** The JavaScript type of an element of a dtype, as {@linkcode DType.read} returns it. */
-export type ElementOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
-  ? readonly ElementOf<Lane>[]
+/**
+ * The JavaScript type of an element of a dtype, as {@linkcode DType.read} returns it. The lanes of a dtype whose name
+ * the compiler does not know may be of any type.
+ */
+export type ElementOf<D extends DTypeName> = D extends `complex${number}x${infer Lanes extends number}`
+  ? (Lanes extends 1 ? Complex : number extends Lanes ? readonly Scalar[] : readonly Complex[])
+  : D extends `${infer Lane extends ScalarName}x${infer Lanes extends number}`
+    ? (Lanes extends 1 ? ElementOf<Lane> : number extends Lanes ? readonly Scalar[] : readonly ElementOf<Lane>[])
+  : D extends `complex${number}` ? Complex
   : D extends "int64" | "uint64" | "handle64" ? bigint
   : D extends "bool" | "bool1" | "bool1_packed" ? boolean
-  : D extends `complex${number}` ? Complex
   : number;
 
 /** The type that {@linkcode DType.write} takes for an element of a dtype: safe integers are accepted for bigints. */
-export type WritableOf<D extends DTypeName> = D extends `${infer Lane extends ScalarName}x${number}`
-  ? readonly WritableOf<Lane>[]
+export type WritableOf<D extends DTypeName> = D extends
+  `${"int64" | "uint64" | "handle64"}x${infer Lanes extends number}`
+  ? (Lanes extends 1 ? bigint | number : number extends Lanes ? readonly Scalar[] : readonly (bigint | number)[])
   : D extends "int64" | "uint64" | "handle64" ? bigint | number
   : ElementOf<D>;

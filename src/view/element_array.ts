@@ -108,7 +108,7 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * @throws {RangeError} if the value is out of range, or the index as for `get`
    * @throws {TypeError} if the value is of another type, the view is read-only, or as for `get`
    */
-  set(value: WritableOf<D>, ...index: number[]): void {
+  set(value: WritableOf<D> | ElementOf<D>, ...index: number[]): void {
     writeElement(this, value, index);
   }
 
@@ -175,7 +175,7 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * @throws {TypeError} if the value is of another type, the view is read-only, or its buffer is closed
    * @throws {RangeError} if the value is out of range
    */
-  fill(value: WritableOf<D>, options: ViewFillOptions = none): void {
+  fill(value: WritableOf<D> | ElementOf<D>, options: ViewFillOptions = none): void {
     fillElements(this, value, options);
   }
 

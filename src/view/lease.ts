@@ -4,7 +4,7 @@
  * @module
  */
 import { describeArray } from "./describe.ts";
-import { checkMade, showAs } from "../layout/mod.ts";
+import { checkMade, type DTypeName, showAs } from "../layout/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
 import { Loan } from "../order/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
@@ -35,15 +35,15 @@ import type { StridedMemoryView } from "./strided_memory_view.ts";
  * console.log(await view.toTypedArray()); // Uint8Array(4) [ 3, 3, 3, 3 ]
  * ```
  */
-export class Lease {
+export class Lease<D extends DTypeName = DTypeName> {
   /** The array. */
-  readonly view: StridedMemoryView;
+  readonly view: StridedMemoryView<D>;
   /** The stream that may use it. */
   readonly stream: CudaStream;
   readonly #loan: Loan;
 
   /** Use {@linkcode StridedMemoryView.borrow}. */
-  constructor(view: StridedMemoryView, stream: CudaStream) {
+  constructor(view: StridedMemoryView<D>, stream: CudaStream) {
     checkMade(view, "Lease", "view.borrow(stream)");
     this.#loan = new Loan(view.buffer, stream);
     this.view = view;

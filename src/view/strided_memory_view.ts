@@ -313,8 +313,8 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Copy
    *
    * @throws {TypeError} if the buffer or the stream is closed
    */
-  borrow(stream: CudaStream): Lease {
-    return new Lease(this, stream);
+  borrow(stream: CudaStream): Lease<D> {
+    return new Lease<D>(this, stream);
   }
 
   /**

@@ -8,8 +8,8 @@ import {
   Cuda,
   type CudaStream,
   DeviceMemoryResource,
-  type DTypeName,
   HostMemoryResource,
+  type KernelArg,
   type MemoryBuffer,
 } from "../../mod.ts";
 import { loadPtx } from "../../src/ptx/mod.ts";
@@ -343,7 +343,7 @@ function sameBytes(
     arrays.map((one) => new Uint8Array(one.buffer, one.byteOffset, one.byteLength).slice());
   const [real, simulated] = [copies(), copies()];
   onDevice(stream, real, (addresses) => {
-    const passed = args(addresses).map((argument): bigint | [DTypeName, number] => {
+    const passed = args(addresses).map((argument): KernelArg => {
       if (typeof argument === "bigint") return argument;
       if ("int" in argument) return ["int32", argument.int];
       if ("float" in argument) return ["float32", argument.float];

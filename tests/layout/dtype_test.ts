@@ -169,7 +169,7 @@ test("lanes are an array of values, written all or not at all", () => {
   const view = new DataView(new ArrayBuffer(12));
   dtype.write(view, 0, [1, 2, 3]);
   assertEquals(dtype.read(view, 0), [1, 2, 3]);
-  assertThrows(() => dtype.write(view, 0, [4, 5, true]), TypeError, "a number for float32, got true");
+  assertThrows(() => (dtype as DType).write(view, 0, [4, 5, true]), TypeError, "a number for float32, got true");
   assertEquals(dtype.read(view, 0), [1, 2, 3]);
   assertEquals(DType.from("complex64x2").itemsize, 16);
   assertEquals(DType.from({ code: 2, bits: 32, lanes: 65535 }).lanes, 65535);

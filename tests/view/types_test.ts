@@ -5,7 +5,18 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Cuda, DType, type DTypeLike, type DTypeName, MemoryBuffer, readNpy, StridedMemoryView } from "../../mod.ts";
+import {
+  type Complex,
+  Cuda,
+  DType,
+  type DTypeLike,
+  type DTypeName,
+  type KernelArg,
+  MemoryBuffer,
+  readNpy,
+  StridedMemoryView,
+} from "../../mod.ts";
+import type { ElementOf, ElementValue } from "../../src/public/layout.ts";
 import type { CreateOptions, ElementArray } from "../../src/public/view.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -200,4 +211,71 @@ test("hasDType narrows the type, and returns what dtype.equals does", async () =
   if (!file.hasDType(either)) assertEquals(file.dtype.name, "uint8");
   if (!file.hasDType(DType.from(text("int8")))) assertEquals(file.dtype.name, "uint8");
   assertThrows(() => file.hasDType("flot32" as "float32"), TypeError, 'Did you mean "float32"?');
+});
+
+test("elements have the type of the dtype, for views, dtypes and leases", async () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const memory = new DataView(new ArrayBuffer(16));
+  const numbers = StridedMemoryView.zeros([2], "float32");
+  const complex = StridedMemoryView.zeros([2], "complex64x2"); // whose lanes were taken for those of "comple"
+  const one = StridedMemoryView.zeros([2], "float32x1");
+  const longs = StridedMemoryView.zeros([2], "int64x2");
+  same<ElementOf<"complex64x2">, readonly Complex[]>();
+  same<ElementOf<"int8x1">, number>();
+  same<ElementOf<DTypeName>, ElementValue>();
+  const pair: readonly Complex[] = complex.get(0);
+  const scalar: number = one.get(0);
+  const bigints: readonly bigint[] = longs.get(0);
+  longs.set([1, 2n], 0);
+  // @ts-expect-error -- a number
+  assertThrows(() => complex.set([1, 2], 0), TypeError, "Expected { re, im } for complex64, got 1");
+  // @ts-expect-error -- several numbers
+  assertThrows(() => one.set([1], 0), TypeError, "Expected one value for float32");
+  const floats: Float32Array = complex.asTypedArray();
+  assertEquals([pair, scalar, bigints, floats.length], [[{ re: 0, im: 0 }, { re: 0, im: 0 }], 0, [0n, 0n], 8]);
+
+  const read: number = DType.from("float32").read(memory, 0);
+  const flag: boolean = DType.from("bool").read(memory, 0);
+  // @ts-expect-error -- a bigint
+  assertThrows(() => DType.from("float32").write(memory, 0, 1n), TypeError, "Expected a number for float32");
+  DType.from("int64").write(memory, 0, 1);
+  assertEquals([read, flag], [0, false]);
+  // A dtype that is known only at run time takes anything, and refuses it then.
+  const any: DType = DType.from("float32");
+  assertThrows(() => any.write(memory, 0, [1, true]), TypeError);
+
+  using there = StridedMemoryView.zeros([2], { dtype: "float32", device });
+  using stream = device.createStream();
+  using lease = there.borrow(stream);
+  const copied: Float32Array = await lease.view.toTypedArray();
+  assertEquals(copied.length, 2);
+
+  // A function of any dtype writes what it has read.
+  const swap = <D extends DTypeName>(view: StridedMemoryView<D>) => view.set(view.get(0), 1);
+  numbers.set(5, 0);
+  swap(numbers);
+  assertEquals(numbers.toArray(), [5, 5]);
+});
+
+test("a kernel's argument has a value that fits its type", () => {
+  const fits: KernelArg[] = [
+    ["float32", 1],
+    ["int64", 1n],
+    ["int64", 1],
+    ["bool", true],
+    ["complex64", { re: 1, im: 2 }],
+    ["float32x4", [1, 2, 3, 4]],
+    [DType.from("<f4"), 1],
+  ];
+  assertEquals(fits.length, 7);
+  // @ts-expect-error -- a number, which a launch refuses
+  const real: KernelArg = ["complex64", 1];
+  // @ts-expect-error -- one lane
+  const lane: KernelArg = ["float32x4", 1];
+  // @ts-expect-error -- a boolean
+  const flag: KernelArg = ["float32", true];
+  // @ts-expect-error -- packed elements are no values
+  const packed: KernelArg = ["int4_packed", 1];
+  assertEquals([real, lane, flag, packed].length, 4);
 });

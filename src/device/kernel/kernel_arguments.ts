@@ -4,15 +4,28 @@
  * @module
  */
 import { NativeArena } from "../../ffi/mod.ts";
-import { DType, type DTypeName } from "../../layout/mod.ts";
+import {
+  DType,
+  type DTypeName,
+  type ElementValue,
+  type Scalar,
+  type ScalarName,
+  type WritableOf,
+} from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkReachable, type KernelMemory } from "./kernel_memory.ts";
 
 /**
- * An argument: memory (a buffer, a view, anything with an address), an address or 64-bit integer as bigint, or a number
- * with its type, `["float32", 2.5]`, because JavaScript numbers do not imply a C type.
+ * An argument: memory (a buffer, a view, anything with an address), an address or 64-bit integer as bigint, or a value
+ * with its type, because JavaScript numbers do not imply a C type: `["float32", 2.5]`, and for C++'s `float4`
+ * `["float32x4", [1, 2, 3, 4]]`.
  */
-export type KernelArg = bigint | KernelMemory | readonly [dtype: DTypeName, value: number | bigint | boolean];
+export type KernelArg =
+  | bigint
+  | KernelMemory
+  | { readonly [Name in ScalarName]: readonly [dtype: Name, value: WritableOf<Name>] }[ScalarName]
+  | readonly [dtype: `${ScalarName}x${number}`, lanes: readonly Scalar[]]
+  | readonly [dtype: DType, value: ElementValue];
 
 /** Size in bytes of the widest argument passed by value. */
 const slotBytes = 16;
@@ -72,8 +85,8 @@ export class ArgumentSlots {
 }
 
 // law device/writeTyped: device/kernel/kernel, device/kernel/kernel_arguments, sim/behaviours
-/** Writes a number. @returns its size in bytes */
-function writeTyped(values: DataView, at: number, name: DTypeName, value: number | bigint | boolean): number {
+/** Writes a value. @returns its size in bytes */
+function writeTyped(values: DataView, at: number, name: DTypeName | DType, value: ElementValue): number {
   // Fast path for the most common types, without looking up the dtype and its writer.
   if (typeof value === "number") {
     if (name === "float32") {
@@ -96,8 +109,8 @@ export function isMemory(arg: KernelArg): arg is KernelMemory {
   return typeof arg === "object" && !isTyped(arg);
 }
 
-function isTyped(arg: KernelArg): arg is readonly [dtype: DTypeName, value: number | bigint | boolean] {
-  return Array.isArray(arg) && arg.length === 2 && typeof arg[0] === "string";
+function isTyped(arg: KernelArg): arg is Extract<KernelArg, readonly unknown[]> {
+  return Array.isArray(arg) && arg.length === 2 && (typeof arg[0] === "string" || arg[0] instanceof DType);
 }
 
 /** The kind of a value that is not a valid argument, for a message. */

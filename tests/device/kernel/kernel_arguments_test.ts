@@ -32,6 +32,9 @@ const types = {
   uint64: 8,
   float64: 8,
   complex64: 8,
+  uint8x4: 4,
+  int16x2: 4,
+  float32x2: 8,
 } as const;
 
 /** A kernel that stores one parameter, of the given size in bytes, at the address in the other. */
@@ -57,21 +60,27 @@ test("a number arrives as the bits of its type, and only at a parameter of its s
   using host = new PinnedMemoryResource(device).allocate(16);
   const simulated = simulatorOf(cuda);
   const kernels = new Map([1, 2, 4, 8].map((bytes) => [bytes, device.loadPtx(storePtx(bytes)).kernel("store")]));
-  const names = Object.keys(types).filter((name) => name !== "complex64") as (keyof typeof types)[]; // its own keys
+  const names = Object.keys(types) as (keyof typeof types)[]; // its own keys
   check(
     fc.property(
       fc.constantFrom(...names),
       fc.integer({ min: 0, max: 100 }),
       fc.constantFrom(1, 2, 4, 8),
-      (name, n, bytes) => {
+      fc.boolean(),
+      (name, n, bytes, isByName) => {
         const dtype = DType.from(name);
         const value = name === "bool"
           ? n % 2 === 1
+          : name === "complex64"
+          ? { re: n, im: -n }
+          : dtype.lanes > 1
+          ? Array.from({ length: dtype.lanes }, (_, lane) => n + lane)
           : dtype.name.endsWith("64") && !name.startsWith("f")
           ? BigInt(n)
           : n;
         const kernel = kernels.get(bytes);
-        const launch = () => kernel?.launch(stream, 1, 1, [out, [name, value]]);
+        const argument: KernelArg = isByName ? [name, value] as KernelArg : [dtype, value]; // as: the two fit
+        const launch = () => kernel?.launch(stream, 1, 1, [out, argument]);
         const launches = simulated.calls("cuLaunchKernel");
         if (bytes !== types[name]) {
           assertThrows(launch, TypeError, `store, argument 1: expected ${bytes} bytes`);
