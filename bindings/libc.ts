@@ -162,6 +162,15 @@ export const libc = {
     // int sigfillset(sigset_t *set);
     sigfillset: { args: ["ptr"], returns: "i32" },
   },
+  // pthread_attr_setsigmask_np is in glibc since 2.32.
+  threadAttributes: {
+    // int pthread_attr_init(pthread_attr_t *attr);
+    pthread_attr_init: { args: ["ptr"], returns: "i32" },
+    // int pthread_attr_setsigmask_np(pthread_attr_t *attr, const sigset_t *sigmask);
+    pthread_attr_setsigmask_np: { args: ["ptr", "ptr"], returns: "i32" },
+    // int pthread_attr_destroy(pthread_attr_t *attr);
+    pthread_attr_destroy: { args: ["ptr"], returns: "i32" },
+  },
   // In glibc since 2.36.
   processes: {
     // int pidfd_open(pid_t pid, unsigned int flags);

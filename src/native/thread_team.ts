@@ -6,7 +6,7 @@
 import { cString, FfiError, type Libc, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
 import { call_ring, callTaker, entryBytes, type NativeCall, roundBytes, roundSemaphore } from "./call_ring.ts";
 
-/** At least the size of a semaphore and of a signal set on both architectures. */
+/** At least the size of a semaphore, of a signal set and of a thread's attributes on both architectures. */
 const objectBytes = 128;
 
 /** `how` of pthread_sigmask: adds a set to the blocked signals, or replaces them (signal.h). */
@@ -75,13 +75,18 @@ export class ThreadTeam {
    * Starts threads, which wait for calls.
    *
    * @param create starts a thread like `pthread_create`
+   * @param masking how signals are kept from them
    * @throws {FfiError} if the system has no threads left, or forbids machine code; no thread is then left behind
    */
-  static start(size: TeamSize, create: Create = libc().threads.pthread_create): ThreadTeam {
+  static start(
+    size: TeamSize,
+    create: Create = libc().threads.pthread_create,
+    masking: Masking = newestMasking(),
+  ): ThreadTeam {
     const take = callTaker();
     if (take === null) throw new FfiError("Cannot start native threads: the system refuses executable memory");
     const team = new ThreadTeam(size);
-    const code = withoutSignals(team.#arena, () => team.#start(take, create));
+    const code = withoutSignals(team.#arena, masking, (attributes) => team.#start(take, create, attributes));
     if (code === 0) return team;
     team.close();
     throw new FfiError(`Cannot start native threads: pthread_create returned ${code}`);
@@ -144,10 +149,10 @@ export class ThreadTeam {
   }
 
   /** @returns what the last attempt to create a thread returned */
-  #start(take: bigint, create: Create): number {
+  #start(take: bigint, create: Create, attributes: bigint): number {
     for (let i = 0; i < this.#size.threads; i++) {
       const thread = this.#arena.out("u64");
-      const code = create(thread.$address, 0n, take, this.#ring);
+      const code = create(thread.$address, attributes, take, this.#ring);
       if (code !== 0) return code;
       this.#threads.push(thread.value);
     }
@@ -185,17 +190,41 @@ export class ThreadTeam {
   }
 }
 
+/** How signals are kept from new threads: by an attribute of theirs, or because they inherit this thread's mask. */
+export type Masking = "attribute" | "inherited";
+
+/** The C library has the attribute since glibc 2.32. */
+function newestMasking(): Masking {
+  return addressOf("pthread_attr_setsigmask_np") === 0n ? "inherited" : "attribute";
+}
+
 // law native/withoutSignals: native/thread_team
-/** Runs `work` with all signals blocked on this thread: threads started meanwhile never receive any. */
-function withoutSignals<T>(arena: NativeArena, work: () => T): T {
+/**
+ * Runs `work` with attributes for threads that never receive a signal.
+ *
+ * This thread should not block signals meanwhile: to terminate a Worker, Bun suspends its thread by a signal, and holds a
+ * lock until that has arrived. If it is blocked, and the Worker then waits for the lock, both wait forever.
+ */
+function withoutSignals<T>(arena: NativeArena, masking: Masking, work: (attributes: bigint) => T): T {
   const { sigfillset, pthread_sigmask } = libc().threads;
-  const [all, before] = [arena.bytes(objectBytes, 16).address, arena.bytes(objectBytes, 16).address];
+  const all = arena.bytes(objectBytes, 16).address;
+  const attributesOrMask = arena.bytes(objectBytes, 16).address;
   sigfillset(all);
-  pthread_sigmask(SIG_BLOCK, all, before);
+  if (masking === "attribute") {
+    const { pthread_attr_init, pthread_attr_setsigmask_np, pthread_attr_destroy } = libc().threadAttributes;
+    pthread_attr_init(attributesOrMask);
+    pthread_attr_setsigmask_np(attributesOrMask, all);
+    try {
+      return work(attributesOrMask);
+    } finally {
+      pthread_attr_destroy(attributesOrMask);
+    }
+  }
+  pthread_sigmask(SIG_BLOCK, all, attributesOrMask);
   try {
-    return work();
+    return work(0n);
   } finally {
-    pthread_sigmask(SIG_SETMASK, before, 0n);
+    pthread_sigmask(SIG_SETMASK, attributesOrMask, 0n);
   }
 }
 

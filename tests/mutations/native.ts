@@ -65,11 +65,25 @@ export const nativeMutations: readonly Mutation[] = [
     ["calls.length > most", "false", "Calls overwrite others that no thread has taken."],
   ]),
   ...law("native/withoutSignals", [
-    ["pthread_sigmask(SIG_BLOCK, all, before)", "pthread_sigmask(SIG_BLOCK, 0n, before)", "Threads receive signals."],
     [
-      "pthread_sigmask(SIG_SETMASK, before, 0n)",
+      "    pthread_attr_setsigmask_np(attributesOrMask, all);\n",
+      "",
+      "Threads receive signals.",
+    ],
+    [
+      "    pthread_attr_init(attributesOrMask);\n",
+      "    pthread_attr_init(attributesOrMask);\n    pthread_sigmask(SIG_BLOCK, all, 0n);\n",
+      "A terminated Worker and Bun's main thread wait for each other.",
+    ],
+    [
+      "pthread_sigmask(SIG_BLOCK, all, attributesOrMask)",
+      "pthread_sigmask(SIG_BLOCK, 0n, attributesOrMask)",
+      "Threads receive signals where the C library is old.",
+    ],
+    [
+      "pthread_sigmask(SIG_SETMASK, attributesOrMask, 0n)",
       "pthread_sigmask(SIG_SETMASK, 0n, 0n)",
-      "JavaScript receives no signals.",
+      "JavaScript receives no signals where the C library is old.",
     ],
   ]),
   ...law("native/assemble", [
