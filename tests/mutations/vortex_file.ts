@@ -143,6 +143,7 @@ export const vortexFileMutations: readonly Mutation[] = [
       "this.#reader.close?.();",
       "A descriptor is closed during a read.",
     ],
+    ["register(user, this.#open)", "register(user, this)", "In Deno a file is never collected."],
   ]),
   ...law("vortex/isFalsified", [
     [

@@ -103,22 +103,39 @@ function openPath(path: string | URL): VortexReader {
   return { size: file.size, gap: 4096, read, close: () => file[Symbol.dispose]() };
 }
 
+/**
+ * A reader until it is closed. The finalizer must not hold it any longer: V8's stack of the error with which closing ends
+ * its reads refers to the file that was closed, which would never be collected.
+ */
+class OpenReader implements FinalizerState {
+  reader: CheckedReader | null;
+
+  constructor(reader: CheckedReader) {
+    this.reader = reader;
+  }
+
+  get closed(): boolean {
+    return this.reader === null;
+  }
+}
+
 /** Closes the sources of files that were dropped without being closed. */
-const finalizer = new DeferredFinalizer<CheckedReader>((reader) => {
+const finalizer = new DeferredFinalizer<OpenReader>(({ reader }) => {
   if (wantsLeakReports()) console.error("Causeway: a VortexFile was never closed; closed by garbage collection");
   try {
-    reader.close();
+    reader?.close();
   } catch (error) {
     reportUncaught("closing a VortexFile that was collected", error);
   }
 });
 
-class CheckedReader implements FileReader, FinalizerState {
+class CheckedReader implements FileReader {
   readonly size: number;
   readonly gap: number;
   readonly statistics = { bytes: 0, reads: 0 };
   readonly #reader: VortexReader;
   readonly #closing = new AbortController();
+  readonly #open = new OpenReader(this);
   #underWay = 0;
 
   constructor(reader: VortexReader, size: number) {
@@ -136,11 +153,7 @@ class CheckedReader implements FileReader, FinalizerState {
   }
 
   checkOpen(): void {
-    if (this.closed) throw new TypeError("Cannot read a closed VortexFile");
-  }
-
-  get closed(): boolean {
-    return this.#closing.signal.aborted;
+    if (this.#open.closed) throw new TypeError("Cannot read a closed VortexFile");
   }
 
   // law vortex/CheckedReader.read: vortex/file/reader
@@ -160,7 +173,7 @@ class CheckedReader implements FileReader, FinalizerState {
       return bytes;
     } finally {
       this.#underWay--;
-      if (this.closed && this.#underWay === 0) this.#reader.close?.();
+      if (this.#open.closed && this.#underWay === 0) this.#reader.close?.();
     }
   }
 
@@ -170,13 +183,14 @@ class CheckedReader implements FileReader, FinalizerState {
    * be reused for another file. HTTP requests end by being aborted.
    */
   close(): void {
-    if (this.closed) return;
+    if (this.#open.closed) return;
+    this.#open.reader = null;
     this.#closing.abort(new TypeError("The VortexFile was closed while it was read"));
     if (this.#reader instanceof HttpReader) this.#reader.close();
     else if (this.#underWay === 0) this.#reader.close?.();
   }
 
   closeWith(user: WeakKey): void {
-    if (this.#reader.close !== undefined) finalizer.register(user, this);
+    if (this.#reader.close !== undefined) finalizer.register(user, this.#open);
   }
 }

@@ -1,10 +1,12 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { HttpReader, openVortex } from "../../../src/vortex/mod.ts";
 import { openReader, type VortexSource } from "../../../src/vortex/file/reader.ts";
 import { VortexError } from "../../../src/vortex/error.ts";
+import { collectGarbage } from "../../support/collect.ts";
 import { check, fc } from "../../support/property.ts";
 import { scratchFolder } from "../../support/scratch.ts";
 import { until } from "../../support/until.ts";
@@ -49,6 +51,38 @@ for (const [name, source] of Object.entries(sources)) {
     await assertRejects(() => reader.read(0, 1), TypeError, "closed");
   });
 }
+
+// In Deno each file that was opened and closed was kept: 0.85 MiB for one of 500 columns.
+test("a file is collected once it is closed, also during a read, and whatever it is read from", async () => {
+  const file = fileURLToPath(new URL("../../../examples/trips.vortex", import.meta.url));
+  const bytes = readFileSync(file);
+  const served = (_: URL, { headers }: RequestInit) => {
+    const [, from = "", to = ""] = /(\d+)-(\d+)/.exec(new Headers(headers).get("range") ?? "") ?? [];
+    const range = { "content-range": `bytes ${from}-${to}/${bytes.length}` };
+    return Promise.resolve(new Response(bytes.subarray(Number(from), Number(to) + 1), { status: 206, headers: range }));
+  };
+  const all: (() => VortexSource)[] = [
+    () => file,
+    () => ({
+      size: bytes.length,
+      read: (at, length) => Promise.resolve(bytes.slice(at, at + length)),
+      close: () => {},
+    }),
+    () => new HttpReader("http://example.org/trips.vortex", { fetch: served }),
+  ];
+  const use = async (source: VortexSource, isReading: boolean): Promise<WeakRef<object>> => {
+    const opened = await openVortex(source);
+    const first = isReading ? Array.fromAsync(opened.scan()).catch(() => {}) : null;
+    opened.close();
+    await first;
+    return new WeakRef(opened);
+  };
+  const files: WeakRef<object>[] = [];
+  for (const source of all) for (const isReading of [true, false]) files.push(await use(source(), isReading));
+  const left = () => files.filter((one) => one.deref() !== undefined).length;
+  for (let i = 0; i < 20 && left() > 1; i++) await collectGarbage();
+  assert(left() <= 1, `${left()} of ${files.length} files are kept`); // one may still be on the stack
+});
 
 test("the error for anything but a source says what a source is", async () => {
   await assertRejects(() => openReader(17 as never), TypeError, "Cannot open 17 as a Vortex file: expected bytes");
