@@ -15,7 +15,8 @@ export function advice(status: number): string | undefined {
     case ucs_status_t.UCS_ERR_NOT_CONNECTED:
       return "The other side has closed the connection, or its process has ended";
     case ucs_status_t.UCS_ERR_UNREACHABLE:
-      return "No transport that is enabled here reaches that worker: compare UCX_TLS and UCX_NET_DEVICES of both sides";
+      return "No transport that is enabled here reaches that worker: compare UCX_TLS, UCX_NET_DEVICES and the other " +
+        "settings of both sides";
     default:
       return undefined;
   }
