@@ -189,9 +189,10 @@ class DenoPort implements FfiPort {
     return this.#waiting;
   }
 
-  mayUseFiles(): boolean {
+  mayUseFiles(folder?: string): boolean {
     const { permissions } = this.#deno;
-    return (["read", "write"] as const).every((name) => permissions.querySync({ name }).state === "granted");
+    const where = folder === undefined ? {} : { path: folder };
+    return (["read", "write"] as const).every((name) => permissions.querySync({ name, ...where }).state === "granted");
   }
 
   // law ffi/needNetwork: ffi/port, ucx/secret

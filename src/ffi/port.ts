@@ -124,8 +124,12 @@ export interface FfiPort {
    */
   readonly watchSocket: ((fd: number, onArrival: () => void) => SocketWatch) | null;
 
-  /** Whether the program may read and write files without prompting the user. */
-  mayUseFiles(): boolean;
+  /**
+   * Whether the program may read and write files without prompting the user.
+   *
+   * @param folder those in this folder. Default: all files
+   */
+  mayUseFiles(folder?: string): boolean;
 
   /**
    * Requests permission to use the network, if the runtime has permissions. Without it, `node:net` may end the process.

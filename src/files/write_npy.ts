@@ -4,12 +4,11 @@
  * @module
  */
 import { hostReady, noteElementAccess } from "../order/mod.ts";
-import { checkPath, missingFile, namingErrors, nodeBuiltin, systemErrorOf } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, showGiven, slice, type StridedLayout } from "../layout/mod.ts";
 import { type ArrayParts, readElements } from "../copy/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { blockBytes, checkProgress, type Progress } from "./fill.ts";
-import { NpyError } from "./error.ts";
+import { type ByteSink, createFile } from "./new_file.ts";
 import { writeHeader } from "./npy_header.ts";
 
 /** Options of {@linkcode writeNpy}. */
@@ -20,17 +19,16 @@ export interface WriteNpyOptions {
 
 const writeNpyOptionNames: OptionNames<WriteNpyOptions> = { onProgress: true };
 
-/** A sequential sink of bytes. */
-export interface ByteSink {
-  write(bytes: Uint8Array): Promise<void>;
-}
-
 /**
- * Writes an array to a `.npy` file, replacing an existing one: host or device memory, in any layout. Elements in C or
- * Fortran order are written as stored, others in C order, a block at a time. Device memory and page-locked memory are
- * read on their home stream. Types that NumPy does not know by name, such as bfloat16, are written as ml_dtypes makes
- * NumPy write them: `np.load(file).view(ml_dtypes.bfloat16)` reads them. The view must stay open, and its elements the
- * same, until the promise settles. If writing fails, the file is incomplete.
+ * Writes an array to a `.npy` file: host or device memory, in any layout. Elements in C or Fortran order are written as
+ * stored, others in C order, a block at a time. Device memory and page-locked memory are read on their home stream.
+ * Types that NumPy does not know by name, such as bfloat16, are written as ml_dtypes makes NumPy write them:
+ * `np.load(file).view(ml_dtypes.bfloat16)` reads them. The view must stay open, and its elements the same, until the
+ * promise settles.
+ *
+ * A file that is there stays until the new one is complete, and replaces it, so readers see one of the two; if writing
+ * fails, it is as before. A pipe or a device, a file with several names or of another user, and a file in a folder that
+ * cannot be written to cannot be replaced: they are written in place, and incomplete if that fails.
  *
  * @throws {SystemError} if the file cannot be written
  * @throws {NpyError} for packed sub-byte elements, or elements with several lanes
@@ -56,6 +54,7 @@ export async function writeNpy(
   using _ = view.buffer.pinned(); // first: that of a closed view is an error, before a file is replaced
   using file = createFile(path);
   await writeArray(file, view, start, options.onProgress);
+  file.commit();
 }
 
 // law files/headerFor: files/write_input
@@ -125,56 +124,4 @@ async function bytesOf(part: StridedMemoryView): Promise<Uint8Array> {
   const copy = new Uint8Array(nbytes);
   await readElements(part satisfies ArrayParts, copy);
   return copy;
-}
-
-/** Why a file cannot be created at a path. */
-function missingFolder(path: string | URL): string {
-  const hint = missingFile(path);
-  return hint === "There is no such file" ? "Its folder does not exist: make it first" : hint;
-}
-
-// law files/checkNotMapped: files/open_npy
-/** Refuses to truncate a file that this process has mapped: its views, perhaps those to be written, would end there. */
-function checkNotMapped(path: string | URL): void {
-  const fs = nodeBuiltin("node:fs");
-  let mapped = "";
-  let marks: string[] = [];
-  try {
-    const { dev, ino } = fs.statSync(path, { bigint: true });
-    const device = [dev >> 8n & 0xfffn | dev >> 32n & ~0xfffn, dev & 0xffn | dev >> 12n & ~0xffn];
-    // The list has one name of each file, with newlines escaped, and other numbers for some file systems.
-    marks = [
-      ` ${device.map((part) => part.toString(16).padStart(2, "0")).join(":")} ${ino} `,
-      ` ${fs.realpathSync(path)}\n`,
-    ];
-    mapped = fs.readFileSync("/proc/self/maps", "utf8");
-  } catch {
-    return; // there is no such file, or Deno may not look
-  }
-  if (!marks.some((mark) => mapped.includes(mark))) return;
-  throw new NpyError(`Cannot write ${path}: a view of it is open (openNpy). Close that first, or write another file`);
-}
-
-/** Creates a file, or truncates an existing one. */
-export function createFile(
-  path: string | URL,
-): ByteSink & Disposable & { writeAt(bytes: Uint8Array, at: number): void } {
-  const fs = nodeBuiltin("node:fs");
-  checkPath("write", path);
-  checkNotMapped(path);
-  const file = namingErrors(`write ${path}`, () => fs.openSync(path, "w"), () => missingFolder(path));
-  const once = (bytes: Uint8Array) =>
-    new Promise<number>((resolve, reject) => {
-      fs.write(file, bytes, 0, bytes.length, null, (error, written) => {
-        if (error === null) resolve(written);
-        else reject(systemErrorOf(`write ${path}`, error));
-      });
-    });
-  return {
-    write: async (bytes) => {
-      for (let done = 0; done < bytes.length;) done += await once(bytes.subarray(done));
-    },
-    writeAt: (bytes, at) => void namingErrors(`write ${path}`, () => fs.writeSync(file, bytes, 0, bytes.length, at)),
-    [Symbol.dispose]: () => fs.closeSync(file),
-  };
 }

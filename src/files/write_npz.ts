@@ -7,7 +7,8 @@ import { nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, show, showGiven } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { NpyError } from "./error.ts";
-import { type ByteSink, createFile, headerFor, writeArray } from "./write_npy.ts";
+import { type ByteSink, createFile } from "./new_file.ts";
+import { headerFor, writeArray } from "./write_npy.ts";
 
 /** Options of {@linkcode writeNpz}. */
 export interface WriteNpzOptions {
@@ -28,9 +29,9 @@ interface Written {
 }
 
 /**
- * Writes arrays to a `.npz` file, replacing an existing one. Each array is written as by `writeNpy`, in a format that
- * supports any size. The views must stay open, and their elements the same, until the promise settles. If writing
- * fails, the file is incomplete.
+ * Writes arrays to a `.npz` file. Each array is written as by `writeNpy`, in a format that supports any size, and like
+ * there a file that is there stays until the new one is complete. The views must stay open, and their elements the same,
+ * until the promise settles.
  *
  * @param arrays by name, in the file's order
  * @throws {SystemError} if the file cannot be written
@@ -63,6 +64,7 @@ export async function writeNpz(
     at += local.length + whole.packed;
   }
   for (const bytes of [...written.map(entryOf), endOf(written, at)]) await file.write(bytes);
+  file.commit();
 }
 
 // law files/namedViews: files/write_input

@@ -7,6 +7,27 @@ export const filesMutations: readonly Mutation[] = [
     ["if (!marks", "if (true || !marks", "An array is lost when it is written to the file that it is read from."],
     ["${ino} `,", "${ino}x `,", "An array is lost when it is written to another name of its file."],
   ]),
+  ...law("files/replaceable", [
+    ['path === "" || /^\\/(dev|proc)\\//.test(path) || ', "", "Standard output becomes another file than the shell's."],
+    ["    return isLink ? null : {", "    return {", "A link to a file that is yet to be made becomes the file."],
+    [" || status.nlink !== 1", "", "The other names of a file keep what it had."],
+    ["fs.realpathSync(path)", "path", "A link becomes a file."],
+  ]),
+  ...law("files/openBeside", [
+    ["    fs.fchmodSync(file, mode & 0o7777);\n", "", "A file that only its user may read is readable for all."],
+  ]),
+  ...law("files/createFile", [
+    [
+      "const beside = openBeside(path);",
+      "const beside: Beside | null = null;",
+      "A write that fails takes the old file along.",
+    ],
+    [
+      "      if (beside !== null) fs.unlinkSync(beside.path);\n",
+      "",
+      "What a failed write has written stays on the disk.",
+    ],
+  ]),
   ...law("files/fill", [
     ["    await hostReady(lane.block);\n", "", "A block is overwritten while it is being copied to the device."],
     [

@@ -1,0 +1,174 @@
+/** What is at a path while a file is written, after it was written, and after that has failed. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { once } from "node:events";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join, relative } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { readNpy, readNpz, StridedMemoryView, SystemError, writeNpy, writeNpz } from "../../mod.ts";
+import { createFile } from "../../src/files/new_file.ts";
+import { isBun, runScript, startScript } from "../support/child.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { scratchFolder } from "../support/scratch.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const view = StridedMemoryView.arange(3);
+
+/** What is at a path before it is written, and what the path is. */
+const places = {
+  "nothing": (path: string) => path,
+  "a file": (path: string) => {
+    writeFileSync(path, "before");
+    return path;
+  },
+  "a file of other permissions": (path: string) => {
+    writeFileSync(path, "before");
+    chmodSync(path, 0o640);
+    return path;
+  },
+  "a link to a file": (path: string) => {
+    mkdirSync(`${path}-elsewhere`);
+    writeFileSync(`${path}-elsewhere/file`, "before");
+    symlinkSync(`${path}-elsewhere/file`, path);
+    return path;
+  },
+  "a file by a relative path": (path: string) => {
+    writeFileSync(path, "before");
+    return relative(process.cwd(), path);
+  },
+} as const;
+
+const contentsOf = (path: string) => existsSync(path) ? readFileSync(path, "utf8") : null;
+
+test("what was at a path stays there until the new file is complete, and stays if that fails", async () => {
+  const parts = fc.array(fc.string({ unit: "grapheme-ascii", maxLength: 20 }), { maxLength: 4 });
+  const names = fc.constantFrom(...Object.keys(places) as (keyof typeof places)[]);
+  await check(
+    fc.asyncProperty(names, parts, fc.boolean(), fc.boolean(), async (place, written, isUrl, isComplete) => {
+      const folder = scratchFolder();
+      const path = join(folder, "file.npy");
+      const given = places[place](path);
+      const [before, mode] = [contentsOf(path), existsSync(path) ? statSync(path).mode : null];
+      const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(path) : null;
+      const entries = readdirSync(folder);
+      {
+        using file = createFile(isUrl ? pathToFileURL(given) : given);
+        for (const part of written) {
+          await file.write(bytes(part));
+          assertEquals(contentsOf(path), before);
+        }
+        if (isComplete) file.commit();
+      }
+      assertEquals(contentsOf(path), isComplete ? written.join("") : before);
+      assertEquals(readdirSync(folder), isComplete && before === null ? ["file.npy"] : entries);
+      if (mode !== null) assertEquals(statSync(path).mode, mode);
+      if (link !== null) assertEquals(readlinkSync(path), link);
+    }),
+    100,
+  );
+});
+
+test("a file with several names, and what is no file, is written in place", async () => {
+  const path = join(scratchFolder(), "file.npy");
+  writeFileSync(path, "before");
+  linkSync(path, `${path}-too`);
+  await writeNpy(path, view);
+  using same = await readNpy(`${path}-too`);
+  assertEquals(same.toArray(), [0, 1, 2]);
+  await writeNpy("/dev/null", view);
+  assert(statSync("/dev/null").isCharacterDevice());
+  const link = join(scratchFolder(), "link.npy");
+  symlinkSync(`${link}-target`, link); // which is yet to be made
+  await writeNpy(link, view);
+  assert(lstatSync(link).isSymbolicLink() && statSync(`${link}-target`).isFile());
+});
+
+test("standard output is written where the shell has opened it", async () => {
+  const path = join(scratchFolder(), "out.npy");
+  const out = openSync(path, "w");
+  const { ino } = statSync(path);
+  const script = new URL("./write_child.ts", import.meta.url);
+  const child = startScript(script, { args: ["/dev/stdout"] }, ["ignore", out, "inherit"]);
+  const [code] = await once(child, "close");
+  closeSync(out);
+  using read = await readNpy(path);
+  assertEquals([code, statSync(path).ino, read.toArray()], [0, ino, [0, 1, 2]]);
+});
+
+// The file was emptied first, and its remains filled the disk.
+test("a write that fails leaves what was there, and nothing else", async () => {
+  await assertRejects(() => writeNpy("/dev/full", view), SystemError, "ENOSPC");
+  const folder = scratchFolder();
+  const [npy, npz] = [join(folder, "a.npy"), join(folder, "b.npz")];
+  await writeNpy(npy, view);
+  await writeNpz(npz, { view });
+  const before = [npy, npz].map((path) => readFileSync(path));
+  for (const write of [writeNpy, (path: string, closing: StridedMemoryView) => writeNpz(path, { view, closing })]) {
+    const closing = StridedMemoryView.zeros([3_000_000]);
+    const failing = write(write === writeNpy ? npy : npz, closing);
+    closing.close(); // it must stay open
+    await assertRejects(() => failing, TypeError, "closed");
+  }
+  assertEquals([npy, npz].map((path) => readFileSync(path)), before);
+  assertEquals(readdirSync(folder).toSorted(), ["a.npy", "b.npz"]);
+});
+
+test("who reads while others write reads one of their arrays, whole", async () => {
+  const folder = scratchFolder();
+  const [npy, npz] = ["a.npy", "a.npz"].map((name) => join(folder, name));
+  assert(npy !== undefined && npz !== undefined);
+  const arrays = [1, 2, 3].map((value) => StridedMemoryView.full([100_000], value));
+  const write = async () => {
+    for (let i = 0; i < 10; i++) {
+      await Promise.all(arrays.flatMap((array) => [writeNpy(npy, array), writeNpz(npz, { array })]));
+    }
+  };
+  await Promise.all(arrays.slice(0, 1).flatMap((array) => [writeNpy(npy, array), writeNpz(npz, { array })]));
+  let isOver = false;
+  const reads = (async () => {
+    for (let i = 0; !isOver; i++) {
+      using one = i % 2 === 0 ? await readNpy(npy) : (await readNpz(npz)).get("array");
+      const values = new Set(one?.toArray() as number[]);
+      assertEquals([values.size, one?.size], [1, 100_000]);
+    }
+  })();
+  await write().finally(() => isOver = true);
+  await reads;
+  assertEquals(readdirSync(folder).toSorted(), ["a.npy", "a.npz"]);
+});
+
+test(
+  ...needs(isBun ? "Bun has no permissions" : null, "where only the file may be written it is written in place"),
+  async () => {
+    const folder = scratchFolder();
+    const path = join(folder, "a.npy");
+    writeFileSync(path, "before");
+    const { ino } = statSync(path);
+    const sources = fileURLToPath(new URL("../../", import.meta.url));
+    for (const [allowed, isSame] of [[path, true], [folder, false]] as const) {
+      const files = [`--allow-read=${sources},/proc,${allowed}`, `--allow-write=${allowed}`];
+      const permissions = ["--allow-ffi", "--allow-env", ...files];
+      const script = new URL("./write_child.ts", import.meta.url);
+      const { code, stderr } = await runScript(script, { args: [path], permissions });
+      assertEquals(code, 0, stderr);
+      using read = await readNpy(path);
+      assertEquals([read.toArray(), statSync(path).ino === ino], [[0, 1, 2], isSame]);
+    }
+  },
+);
