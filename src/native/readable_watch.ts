@@ -18,6 +18,11 @@ export interface ReadableWatch {
   start(): void;
   /** Sets whether the watch keeps the process alive; initially it does. */
   keepAlive(on: boolean): void;
+  /**
+   * C calls of one argument, which any thread may make once, that end the watch when this thread has ended without closing
+   * it. One of the descriptors must be readable then.
+   */
+  endings(): readonly NativeCall[];
   /** Stops calling back; the descriptors may then be closed. Closing twice is harmless. */
   close(): void;
 }
@@ -27,6 +32,8 @@ interface Waiter {
   /** Waits in `poll` until one of them is readable, and calls back. */
   wait(): void;
   keepAlive(on: boolean): void;
+  /** As of the watch. */
+  endings(): readonly NativeCall[];
   /** Called after the last wait has completed. */
   close(): void;
 }
@@ -75,6 +82,7 @@ export function watchReadable(fds: readonly number[], onReadable: () => void): R
       waiter.wait();
     },
     keepAlive: (on) => waiter.keepAlive(on),
+    endings: () => [...waiter.endings(), closing(stop)],
     close: () => {
       if (isClosed) return;
       isClosed = true;
@@ -82,6 +90,11 @@ export function watchReadable(fds: readonly number[], onReadable: () => void): R
       else free();
     },
   };
+}
+
+/** The C call that closes a descriptor. */
+function closing(fd: number): NativeCall {
+  return [libc().loading.dlsym(0n, cString("close")), BigInt(fd)];
 }
 
 /** An array of `struct pollfd`. */
@@ -118,6 +131,7 @@ function threadOfTheRuntime(
       isKept = on;
       current?.keepAlive(on);
     },
+    endings: () => [],
     close: () => {},
   };
 }
@@ -158,6 +172,7 @@ function threadOfOurOwn(
       if (on !== isKept) watch.keepAlive(on);
       isKept = on;
     },
+    endings: () => team.endings([closing(ringing)]), // by the thread itself, which may be about to write
     close: () => {
       team.close();
       watch.close();

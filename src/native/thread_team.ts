@@ -53,10 +53,12 @@ export class ThreadTeam {
   #begun = 0;
   #finished = 0;
   #isClosed = false;
+  /** What the threads do after all rounds begun if the team is ended by C calls. */
+  #last: readonly NativeCall[] = [];
 
   private constructor(size: TeamSize) {
     this.#size = size;
-    const count = 2 ** Math.ceil(Math.log2(size.rounds * size.calls + size.threads));
+    const count = 2 ** Math.ceil(Math.log2(size.rounds * size.calls + 2 * size.threads));
     const { address, bytes } = this.#arena.bytes(count * entryBytes, 64);
     this.#entries = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     this.#permits = this.#semaphore(this.#arena.bytes(objectBytes, 64).address);
@@ -111,6 +113,7 @@ export class ThreadTeam {
     const { address, left } = this.#roundAt(this.#begun++);
     left.setBigUint64(0, BigInt(calls.length), littleEndian);
     for (const call of calls) this.#write(call, address);
+    this.#writeLast();
     this.#permit(calls.length);
     if (calls.length === 0) libc().threads.sem_post(address + roundSemaphore); // no last call will post it
   }
@@ -143,6 +146,23 @@ export class ThreadTeam {
     this.#arena.close();
   }
 
+  // law native/ThreadTeam.endings: native/thread_team
+  /**
+   * C calls of one argument, which any thread may make once, that end the team when JavaScript's thread has ended
+   * without closing it: the threads make some last calls after all rounds begun, and exit.
+   *
+   * @param last at most as many calls as there are threads
+   */
+  endings(last: readonly NativeCall[]): readonly NativeCall[] {
+    this.#last = [...last, ...this.#threads.map((): NativeCall => [0n])];
+    this.#writeLast();
+    const [detach, post] = [addressOf("pthread_detach"), addressOf("sem_post")];
+    return [
+      ...this.#threads.map((thread): NativeCall => [detach, thread]),
+      ...this.#last.map((): NativeCall => [post, this.#permits]),
+    ];
+  }
+
   /** Closes the team. */
   [Symbol.dispose](): void {
     this.close();
@@ -160,7 +180,17 @@ export class ThreadTeam {
   }
 
   #write(call: NativeCall, round: bigint): void {
-    const at = this.#written++ % (this.#entries.byteLength / entryBytes) * entryBytes;
+    this.#put(this.#written++, call, round);
+  }
+
+  /** Writes the last calls where the threads find them with the next permits, unless others are written over them. */
+  #writeLast(): void {
+    const { address } = this.#roundAt(0); // nobody waits for it then
+    this.#last.forEach((call, i) => this.#put(this.#written + i, call, address));
+  }
+
+  #put(index: number, call: NativeCall, round: bigint): void {
+    const at = index % (this.#entries.byteLength / entryBytes) * entryBytes;
     call.forEach((word, n) => this.#entries.setBigUint64(at + n * 8, word, littleEndian));
     this.#entries.setBigUint64(at + entryBytes - 8, round, littleEndian);
   }

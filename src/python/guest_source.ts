@@ -1292,9 +1292,15 @@ PATIENCE = 5.0  # seconds that JavaScript may stay in one call of Python while a
 LOOK = 0.25  # how often a thread that waits looks whether JavaScript can still answer, in seconds
 
 RETURNED, RAISED = 1, 2  # what entering JavaScript returns
+ENDED = "JavaScript has ended: its functions cannot be called any more"
 
-# From bind_javascript() on: the C function that enters JavaScript, its thread, and the descriptor that wakes it.
-enter = javascript_thread = bell = None
+# From bind_javascript() on: the thread of JavaScript, and the descriptor that wakes it. From bind_entrance() on: the C
+# function that enters it.
+javascript_thread = bell = enter = None
+
+ended = threading.Event()  # set at the end of a Worker
+when_ended = []  # functions that are called then
+at_thread_end = None  # the C function that is called then
 
 # The processor's flags of floating-point exceptions, which JavaScript's engines leave set for what is no error, such as
 # a test whether a number is an integer. NumPy looks at them after a loop, and would warn of an invalid value.
@@ -1372,6 +1378,8 @@ class JavaScriptFunction:
         self.key, self.__name__ = key, name
 
     def __call__(self, *arguments, **keywords):
+        if ended.is_set():
+            raise RuntimeError(ENDED)
         if threading.get_native_id() == javascript_thread:
             return call_here(self.key, arguments, keywords)
         return ask_for(self.key, arguments, keywords, self.__name__)
@@ -1387,13 +1395,37 @@ def function_of(key, name):
     return watch(key, JavaScriptFunction(key, name)) if function is None else function
 
 
-def bind_javascript(address, descriptor):
-    """Bind what JavaScript knows, on its thread: its function, by the address, and the descriptor that wakes it."""
-    global enter, javascript_thread, bell
+def bind_entrance(address):
+    """Bind the function of JavaScript's that calls another one."""
+    global enter
     # PYFUNCTYPE keeps the interpreter's lock: JavaScript is inside a call of Python, and goes on in it.
     anything = ctypes.py_object
     enter = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, anything, anything, anything)(address)
+
+
+def bind_javascript(descriptor, endings):
+    """Bind the thread of JavaScript, which calls this, and the descriptor that wakes it.
+
+    In a Worker the endings are C calls of one argument that end the watch of the descriptor; otherwise None.
+    """
+    global javascript_thread, bell, at_thread_end
     javascript_thread, bell = threading.get_native_id(), descriptor
+    if endings is not None:
+        # However the Worker ends, its thread runs this, and takes the interpreter's lock for it.
+        at_thread_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: end(endings))
+        getattr(ctypes.CDLL(None), "__cxa_thread_atexit_impl")(at_thread_end, None, None)
+
+
+# law python/end: python/worker_end
+def end(endings):
+    """End what serves a Worker, with its thread: nothing of JavaScript may be called any more."""
+    ended.set()
+    os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")  # the watch's thread no longer waits then
+    for address, argument in endings:
+        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t)(address)(argument)
+    os.close(bell)
+    for function in when_ended:
+        function()
 
 
 # law python/call_here: python/functions
@@ -1421,7 +1453,7 @@ def open_box(outcome, box):
 def ring():
     """Wake JavaScript, unless it was woken already and has not come yet."""
     global is_rung
-    if not is_rung:
+    if not is_rung and not ended.is_set():
         is_rung = True
         os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")
 
@@ -1465,9 +1497,9 @@ def answer_to(request, name):
                 f"inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
                 "Make that call by py.async, so that JavaScript can answer meanwhile"
             )
-        if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
+        if ended.is_set() or not os.path.exists(f"/proc/self/task/{javascript_thread}"):
             give_up(request)
-            raise RuntimeError("JavaScript has ended: its functions cannot be called any more")
+            raise RuntimeError(ENDED)
     return open_box(request.outcome, request.box)
 
 
@@ -1566,7 +1598,12 @@ def work():
     global thread_count, waiting_count
     of_thread.while_waiting = lent
     while True:
-        do(jobs.get())
+        job = jobs.get()
+        if job is None:  # for all threads
+            jobs.put(None)
+            return
+        do(job)
+        job = None
         with threads_lock:
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
                 thread_count -= 1
@@ -1669,9 +1706,33 @@ def run_in_loop(job):
 # law python/run_for_ever: python/async
 def run_for_ever():
     """Run the loop. A task's SystemExit and KeyboardInterrupt also leave it, and stop() ends it: others wait in it."""
-    while True:
+    while not ended.is_set():
         with contextlib.suppress(BaseException):  # who awaits the task has it, too
             loop.run_forever()
+    with contextlib.suppress(BaseException):
+        loop.run_until_complete(cancel_all())
+    loop.close()
+
+
+async def cancel_all():
+    """Cancel the loop's coroutines, and wait for them."""
+    import asyncio
+
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+# law python/end_threads: python/worker_end
+def end_threads():
+    """End the threads of a Worker that has ended, each after its call."""
+    jobs.put(None)
+    if loop is not None:
+        loop.call_soon_threadsafe(loop.stop)
+
+
+when_ended.append(end_threads)
 
 
 def take_finished():

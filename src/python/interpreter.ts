@@ -79,6 +79,7 @@ type Helper =
   | "JavaScriptError"
   | "AttributeError"
   | "JavaScriptFunction"
+  | "bind_entrance"
   | "bind_javascript"
   | "javascript_numbers"
   | "function_of"

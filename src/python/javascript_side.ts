@@ -59,7 +59,8 @@ export class JavaScriptSide {
   /** First: odd while JavaScript is inside a call of Python. Second: how many keys are no longer needed. */
   readonly numbers: Int32Array<ArrayBuffer>;
   readonly #python: Interpreter;
-  readonly #callback: NativeCallback;
+  /** How Python enters JavaScript, once it has a function. */
+  #callback: NativeCallback | null = null;
   readonly #bell: number;
   readonly #watch: ReadableWatch;
   /** Receives the count of the eventfd. */
@@ -75,10 +76,6 @@ export class JavaScriptSide {
     this.#python = python;
     const numbers = python.readInteger(python.helper("javascript_numbers"));
     this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 8)); // lives as long as the interpreter
-    this.#callback = ffiPort().callback(
-      { args: ["i64", "ptr", "ptr", "ptr"], returns: "i32" },
-      (key, args, keywords, box) => this.#entered(Number(key), args, keywords, box),
-    );
     this.#bell = libc().files.eventfd(0, EFD.CLOEXEC);
     if (this.#bell < 0) {
       throw new FfiError("Cannot let Python call JavaScript: eventfd failed. Are there too many open files?");
@@ -86,19 +83,38 @@ export class JavaScriptSide {
     this.#watch = watchReadable([this.#bell], () => this.#rung());
     this.#watch.keepAlive(false);
     this.#watch.start();
-    const address = python.integer(this.#callback.address);
-    python.release(python.callHelper("bind_javascript", [address, python.smallInteger(this.#bell)]));
+    python.release(python.callHelper("bind_javascript", [python.smallInteger(this.#bell), this.#endings()]));
     python.hasExports = true; // polls find out which functions Python has released
+  }
+
+  /** For Python: the C calls that end the watch with this thread, each a function and its argument; None if it is main. */
+  #endings(): bigint {
+    const python = this.#python;
+    if (!ffiPort().isWorker) return python.retain(python.singletons.none);
+    const calls = this.#watch.endings();
+    return python.tuple(calls.map((call) => python.tuple(call.map((word) => python.integer(word)))));
   }
 
   // law python/JavaScriptSide.give: python/functions
   /** A new reference to the Python object for a function. */
   give(fn: Given): bigint {
     const python = this.#python;
+    this.#callback ??= this.#makeEntrance();
     let key = this.#keys.get(fn);
     if (key === undefined) this.#keys.set(fn, key = ++lastKey);
     this.#functions.set(key, fn);
     return python.callHelper("function_of", [python.smallInteger(key), python.text(String(fn.name))]);
+  }
+
+  /** Not made before it is needed: Deno does not free one that is open when its Worker ends, nor two descriptors with it. */
+  #makeEntrance(): NativeCallback {
+    const python = this.#python;
+    const callback = ffiPort().callback(
+      { args: ["i64", "ptr", "ptr", "ptr"], returns: "i32" },
+      (key, args, keywords, box) => this.#entered(Number(key), args, keywords, box),
+    );
+    python.release(python.callHelper("bind_entrance", [python.integer(callback.address)]));
+    return callback;
   }
 
   /** The function behind an object made by `give`; undefined if another thread passed it. */

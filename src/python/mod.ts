@@ -5,7 +5,8 @@
  *
  * - `find_interpreter`, `find_library` and `start_interpreter` choose the Python, and start it once. `interpreter` is
  *   its C API for all other files: `texts` handles its strings, and `exception` converts exceptions to errors.
- *   `thread_end` releases its lock when a Worker is terminated within a call.
+ *   `thread_end` releases its lock when a Worker is terminated within a call; `end` of guest/javascript_functions.py
+ *   ends what serves a Worker.
  * - A call converts its arguments (`to_python`): values are copied, many floats at once (`float_lists`), a view becomes
  *   an array (`export_array`), an Arrow array or stream an object with Arrow's protocols (`export_arrow`).
  * - Their Python side is written in Python: `guest/*.py`, embedded in `guest_source`. Any library may request their

@@ -64,6 +64,10 @@ export const nativeMutations: readonly Mutation[] = [
     ["inFlight === rounds || ", "", "A round overwrites the counters of another one."],
     ["calls.length > most", "false", "Calls overwrite others that no thread has taken."],
   ]),
+  ...law("native/ThreadTeam.endings", [
+    ["[...last, ...this.#threads", "[...this.#threads", "What the threads should do last is never done."],
+    ["      ...this.#last.map((): NativeCall => [post, this.#permits]),\n", "", "The threads wait forever."],
+  ]),
   ...law("native/withoutSignals", [
     [
       "    pthread_attr_setsigmask_np(attributesOrMask, all);\n",

@@ -269,6 +269,19 @@ export const pythonMutations: readonly Mutation[] = [
       "A namespace with an array interface is no array.",
     ],
   ]),
+  ...law("python/end", [
+    ["    ended.set()\n", "", "A function of a Worker that has ended is called all the same."],
+    [
+      "        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t)(address)(argument)\n",
+      "        pass\n",
+      "A Worker leaves descriptors behind, and in Bun a thread.",
+    ],
+    ["    os.close(bell)\n", "", "A Worker leaves a descriptor behind."],
+  ]),
+  ...law("python/end_threads", [
+    ["    jobs.put(None)\n", "", "A Worker leaves the threads of its calls behind."],
+    ["        loop.call_soon_threadsafe(loop.stop)\n", "        pass\n", "A Worker leaves asyncio's thread behind."],
+  ]),
   ...law("python/work", [
     [
       "    of_thread.while_waiting = lent\n",
@@ -639,7 +652,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/run_for_ever", [
     [
-      "    while True:\n        with contextlib",
+      "    while not ended.is_set():\n        with contextlib",
       "    if True:\n        with contextlib",
       "A coroutine that exits ends all others.",
     ],

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
 import { aarch64Taker, type NativeCall, x8664Taker } from "../../src/native/call_ring.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { type Libc, libc } from "../../src/ffi/libc.ts";
@@ -195,6 +196,33 @@ test(...needs(missing, "a program ends normally although a team is open and wait
     assertEquals([child.code, child.signal, child.stdout], [status, null, "started\n"], child.stderr);
   }
 });
+
+test(
+  ...needs(missing, "C calls end a team: its threads make the rounds begun and the last calls, and exit"),
+  async () => {
+    const before = await blockingThreads();
+    await check(
+      fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.nat(3), fc.boolean(), async (threads, begun, isFinished) => {
+        using arena = new NativeArena();
+        const team = ThreadTeam.start({ threads, rounds: 4, calls: 2 });
+        const rounds = Array.from({ length: begun }, () => copies(arena, [5, 6]));
+        const last = copies(arena, Array.from({ length: threads }, () => 7));
+        const [one, other] = [rounds.slice(0, begun >> 1), rounds.slice(begun >> 1)];
+        for (const round of one) team.begin(round.calls);
+        const endings = team.endings(last.calls);
+        for (const round of other) team.begin(round.calls); // the last calls stay the last
+        if (isFinished) team.finishAll();
+        assert(last.isUntouched());
+        for (const [address, argument = 0n] of endings) {
+          ffiPort().functionAt(address, { args: ["ptr"], returns: "i32" } as const)(argument);
+        }
+        assertEquals(await newThreads(before, 0), 0);
+        assert([...rounds, last].every((round) => round.done()));
+      }),
+      10,
+    );
+  },
+);
 
 test(...needs(missing, "a closed team begins nothing, and a round has no more calls than its maximum"), () => {
   using arena = new NativeArena();

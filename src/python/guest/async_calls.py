@@ -6,7 +6,7 @@ import queue
 import threading
 
 from .call_frames import call_in_frame
-from .javascript_functions import of_thread, ring
+from .javascript_functions import ended, of_thread, ring, when_ended
 
 MAX_THREADS = 32  # calls that run at the same time, not counting those that wait for JavaScript; others wait for one
 
@@ -83,7 +83,12 @@ def work():
     global thread_count, waiting_count
     of_thread.while_waiting = lent
     while True:
-        do(jobs.get())
+        job = jobs.get()
+        if job is None:  # for all threads
+            jobs.put(None)
+            return
+        do(job)
+        job = None
         with threads_lock:
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
                 thread_count -= 1
@@ -186,9 +191,33 @@ def run_in_loop(job):
 # law python/run_for_ever: python/async
 def run_for_ever():
     """Run the loop. A task's SystemExit and KeyboardInterrupt also leave it, and stop() ends it: others wait in it."""
-    while True:
+    while not ended.is_set():
         with contextlib.suppress(BaseException):  # who awaits the task has it, too
             loop.run_forever()
+    with contextlib.suppress(BaseException):
+        loop.run_until_complete(cancel_all())
+    loop.close()
+
+
+async def cancel_all():
+    """Cancel the loop's coroutines, and wait for them."""
+    import asyncio
+
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+# law python/end_threads: python/worker_end
+def end_threads():
+    """End the threads of a Worker that has ended, each after its call."""
+    jobs.put(None)
+    if loop is not None:
+        loop.call_soon_threadsafe(loop.stop)
+
+
+when_ended.append(end_threads)
 
 
 def take_finished():
