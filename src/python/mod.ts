@@ -5,8 +5,7 @@
  *
  * - `find_interpreter`, `find_library` and `start_interpreter` choose the Python, and start it once. `interpreter` is
  *   its C API for all other files: `texts` handles its strings, and `exception` converts exceptions to errors.
- *   `thread_end` releases its lock when a Worker is terminated within a call; `end` of guest/javascript_functions.py
- *   ends what serves a Worker.
+ *   `thread_end` releases its lock when a Worker is terminated within a call.
  * - A call converts its arguments (`to_python`): values are copied, many floats at once (`float_lists`), a view becomes
  *   an array (`export_array`), an Arrow array or stream an object with Arrow's protocols (`export_arrow`).
  * - Their Python side is written in Python: `guest/*.py`, embedded in `guest_source`. Any library may request their
@@ -18,8 +17,8 @@
  *   and `copied` for JSON), a view of the same memory (`import_array`), or a `PyObject` (`object`, `python_members`),
  *   which owns a reference (`handle`). `sequences` reads many items of a list at a time, also for loops (`iterate`).
  *   `arrow_capsules` imports a `PyObject`'s Arrow structs.
- * - `javascript_side` has the functions that Python may call, only on JavaScript's thread, and calls that do not block;
- *   `raised` has exceptions that pass through a function. `iterate_generator`, `with_manager`: loops and `with`.
+ * - `javascript_side`: functions that Python may call, only on JavaScript's thread, and calls that do not block, until a
+ *   Worker ends; `raised`: exceptions that pass through a function; `iterate_generator`, `with_manager`: loops, `with`.
  * - On a device, consumers are ordered by the driver itself. `dlpack_exchange_api` has C functions for both directions:
  *   `python_call_thunk` and `current_stream_thunk` are their machine code, and `current_work_streams` determines on
  *   which stream consumers work.
