@@ -277,7 +277,8 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Copy
    * Copies nested JavaScript arrays to an array of their shape; the innermost may be typed arrays.
    *
    * @param options a dtype, or all options. Default dtype: that of the first value, as for
-   *   {@linkcode StridedMemoryView.full}, or of a typed array
+   *   {@linkcode StridedMemoryView.full}, or of a typed array; float64 if there is no value, whatever type the compiler
+   *   knows: name the dtype where there may be none
    * @throws {RangeError} if arrays of one axis differ in length (the message says where), or a value is out of range
    * @throws {TypeError} if a value has the wrong type for the dtype
    */
