@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { Stats } from "node:fs";
 import { checkPath, ffiPort, missingFile, namingErrors, nodeBuiltin, systemErrorOf } from "../ffi/mod.ts";
 import { NpyError } from "./error.ts";
 
@@ -26,7 +25,10 @@ function missingFolder(path: string | URL): string {
 }
 
 // law files/checkNotMapped: files/open_npy
-/** Refuses to truncate a file that this process has mapped: its views, perhaps those to be written, would end there. */
+/**
+ * Refuses a file that this process has mapped: if it is truncated, its views, perhaps those to be written, end there, and
+ * if it is replaced, they are no longer the file's.
+ */
 function checkNotMapped(path: string | URL): void {
   const fs = nodeBuiltin("node:fs");
   let mapped = "";
@@ -51,33 +53,8 @@ function checkNotMapped(path: string | URL): void {
 interface Beside {
   readonly file: number;
   readonly path: string;
-  /** The file to replace, without symbolic links. */
+  /** The path to replace, without symbolic links. */
   readonly target: string;
-}
-
-/** A path at which a file can be replaced. */
-interface Replaceable {
-  /** Without symbolic links. */
-  readonly target: string;
-  /** The file that is there; null if there is none. */
-  readonly status: Stats | null;
-}
-
-// law files/replaceable: files/new_file
-/** Null if what is at a path cannot be replaced, or somebody would notice more than new contents. */
-function replaceable(path: string): Replaceable | null {
-  const fs = nodeBuiltin("node:fs");
-  // Where another process has it open by a descriptor, such as standard output, it is that file which is to be written.
-  if (path === "" || /^\/(dev|proc)\//.test(path) || !ffiPort().mayUseFiles(folderOf(path))) return null;
-  const status = fs.statSync(path, { throwIfNoEntry: false });
-  if (status === undefined) {
-    const isLink = fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined; // to a file that is yet to be made
-    return isLink ? null : { target: path, status: null };
-  }
-  if (!status.isFile() || status.nlink !== 1) return null;
-  fs.closeSync(fs.openSync(path, "r+")); // throws if it may not be written; Deno asks for more to look at its mode
-  const target = fs.realpathSync(path);
-  return ffiPort().mayUseFiles(folderOf(target)) ? { target, status } : null;
 }
 
 /** The folder of an absolute path. */
@@ -88,37 +65,90 @@ function folderOf(path: string): string {
 /** The path as text, which does not change its meaning when the process changes its folder. */
 function absolute(path: string | URL): string {
   const text = path instanceof URL ? nodeBuiltin("node:url").fileURLToPath(path) : path;
-  return text === "" || text.startsWith("/") ? text : `${nodeBuiltin("node:process").cwd()}/${text}`;
+  return text.startsWith("/") ? text : `${nodeBuiltin("node:process").cwd()}/${text}`;
 }
 
+// law files/replaceable: files/new_file
+/**
+ * The path of the file that a path stands for, without symbolic links. Null if that cannot be replaced, or others would
+ * keep the old one: by another of its names, or by a descriptor, as a shell has standard output.
+ */
+function replaceable(path: string): string | null {
+  const fs = nodeBuiltin("node:fs");
+  let at = path;
+  for (let links = 0; links < 40; links++) {
+    if (!ffiPort().mayUseFiles(folderOf(at))) return null;
+    const folder = fs.realpathSync(folderOf(at));
+    if (/^\/proc\//.test(folder)) return null; // a descriptor's link
+    at = `${folder === "/" ? "" : folder}/${at.slice(at.lastIndexOf("/") + 1)}`;
+    const status = fs.lstatSync(at, { throwIfNoEntry: false });
+    if (status?.isSymbolicLink() !== true) {
+      const isWhole = status === undefined || (status.isFile() && status.nlink === 1);
+      return isWhole ? at : null;
+    }
+    const link = fs.readlinkSync(at);
+    at = link.startsWith("/") ? link : `${folder}/${link}`;
+  }
+  return null;
+}
+
+/** Reasons not to write at all: writing in place would destroy what is there. */
+const noRoom: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT"]);
+
 // law files/openBeside: files/new_file
-/** Opens a new file in the folder of the one that it will replace; null where that cannot be done or is not allowed. */
+/**
+ * Opens a new file in the folder of the one that it will replace; null where that cannot be done or is not allowed.
+ *
+ * @throws {Error} of node:fs if there is no room for a file
+ */
 function openBeside(path: string | URL): Beside | null {
   const fs = nodeBuiltin("node:fs");
   try {
-    const found = replaceable(absolute(path));
-    if (found === null) return null;
-    const { target, status } = found;
-    const beside = `${target}.${crypto.randomUUID()}.tmp`;
-    const file = fs.openSync(beside, "wx");
-    if (status === null || takesPlaceOf(status, file)) return { file, path: beside, target };
+    const target = replaceable(absolute(path));
+    if (target === null) return null;
+    const beside = `${folderOf(target)}/.causeway-${crypto.randomUUID()}.tmp`; // names have a maximum length
+    const old = fs.existsSync(target) ? fs.openSync(target, "r+") : null; // throws if it may not be written
+    if (old !== null) fs.closeSync(old);
+    // Nobody else may open it while its permissions are not yet those of the old one.
+    const file = fs.openSync(beside, "wx", old === null ? 0o666 : 0o600);
+    if (takesPlaceOf(target, file)) return { file, path: beside, target };
     fs.closeSync(file);
     fs.unlinkSync(beside);
     return null;
-  } catch {
+  } catch (error) {
+    if (error instanceof Error && "code" in error && noRoom.has(error.code)) throw error;
     return null; // writing in place may succeed, or has the error that a program expects
   }
 }
 
-/** Gives a file the permissions of another one. @returns whether it is then as good as that: of the same user and group */
-function takesPlaceOf({ uid, gid, mode }: Stats, file: number): boolean {
+/**
+ * Gives a file the permissions of the one at a path, if there is one.
+ *
+ * @returns whether it is then as good as that: of the same user and group
+ */
+function takesPlaceOf(path: string, file: number): boolean {
   const fs = nodeBuiltin("node:fs");
+  const old = fs.statSync(path, { throwIfNoEntry: false });
+  if (old === undefined) return true;
   try {
-    fs.fchmodSync(file, mode & 0o7777);
-    const made = fs.fstatSync(file);
-    return made.uid === uid && made.gid === gid;
+    fs.fchmodSync(file, old.mode & 0o7777);
+    const { uid, gid } = fs.fstatSync(file);
+    return uid === old.uid && gid === old.gid;
   } catch {
     return false;
+  }
+}
+
+// law files/commit: files/new_file
+/** Replaces the old file by the new one; a mount point by its contents, as it cannot be renamed to. */
+function replace({ file, path, target }: Beside): void {
+  const fs = nodeBuiltin("node:fs");
+  takesPlaceOf(target, file); // they may have changed
+  try {
+    fs.renameSync(path, target);
+  } catch {
+    fs.copyFileSync(path, target);
+    fs.unlinkSync(path);
   }
 }
 
@@ -128,7 +158,7 @@ export function createFile(path: string | URL): NewFile {
   const fs = nodeBuiltin("node:fs");
   checkPath("write", path);
   checkNotMapped(path);
-  const beside = openBeside(path);
+  const beside = namingErrors(`write ${path}`, () => openBeside(path));
   const file = beside?.file ?? namingErrors(`write ${path}`, () => fs.openSync(path, "w"), () => missingFolder(path));
   let isOpen = true;
   const close = () => {
@@ -149,13 +179,13 @@ export function createFile(path: string | URL): NewFile {
     writeAt: (bytes, at) => void namingErrors(`write ${path}`, () => fs.writeSync(file, bytes, 0, bytes.length, at)),
     commit: () =>
       namingErrors(`write ${path}`, () => {
-        if (beside !== null) fs.renameSync(beside.path, beside.target);
+        if (beside !== null) replace(beside);
         close();
-      }),
+      }, () => missingFolder(path)),
     [Symbol.dispose]: () => {
       if (!isOpen) return;
       close();
-      if (beside !== null) fs.unlinkSync(beside.path);
+      if (beside !== null) fs.rmSync(beside.path, { force: true }); // it may be gone, with its folder
     },
   };
 }

@@ -56,6 +56,7 @@ export class ThreadTeam {
   /** What the threads do after all rounds begun if the team is ended by C calls. */
   #last: readonly NativeCall[] = [];
 
+  // law native/ThreadTeam.constructor: native/thread_team
   private constructor(size: TeamSize) {
     this.#size = size;
     const count = 2 ** Math.ceil(Math.log2(size.rounds * size.calls + 2 * size.threads));

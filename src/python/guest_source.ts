@@ -1299,6 +1299,7 @@ ENDED = "JavaScript has ended: its functions cannot be called any more"
 javascript_thread = bell = enter = None
 
 ended = threading.Event()  # set at the end of a Worker
+bell_lock = threading.RLock()  # the descriptor is closed then, and its number may become another file's
 when_ended = []  # functions that are called then
 at_thread_end = None  # the C function that is called then
 
@@ -1412,18 +1413,24 @@ def bind_javascript(descriptor, endings):
     javascript_thread, bell = threading.get_native_id(), descriptor
     if endings is not None:
         # However the Worker ends, its thread runs this, and takes the interpreter's lock for it.
-        at_thread_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: end(endings))
+        at_thread_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: (clear_error(), end(endings)))
         getattr(ctypes.CDLL(None), "__cxa_thread_atexit_impl")(at_thread_end, None, None)
 
 
-# law python/end: python/worker_end
+# A Worker that ends within a function that Python has called leaves the exception of that call behind.
+clear_error = ctypes.pythonapi.PyErr_Clear
+clear_error.restype = None
+
+
+# law python/end: python/worker_end, python/guest
 def end(endings):
     """End what serves a Worker, with its thread: nothing of JavaScript may be called any more."""
-    ended.set()
-    os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")  # the watch's thread no longer waits then
-    for address, argument in endings:
-        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t)(address)(argument)
-    os.close(bell)
+    with bell_lock:
+        ended.set()
+        os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")  # the watch's thread no longer waits then
+        for address, argument in endings:
+            ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t)(address)(argument)
+        os.close(bell)
     for function in when_ended:
         function()
 
@@ -1450,12 +1457,14 @@ def open_box(outcome, box):
     )
 
 
+# law python/ring: python/guest
 def ring():
     """Wake JavaScript, unless it was woken already and has not come yet."""
     global is_rung
-    if not is_rung and not ended.is_set():
-        is_rung = True
-        os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+    with bell_lock:
+        if not is_rung and not ended.is_set():
+            is_rung = True
+            os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")
 
 
 class Request:
@@ -1497,7 +1506,7 @@ def answer_to(request, name):
                 f"inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
                 "Make that call by py.async, so that JavaScript can answer meanwhile"
             )
-        if ended.is_set() or not os.path.exists(f"/proc/self/task/{javascript_thread}"):
+        if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
             give_up(request)
             raise RuntimeError(ENDED)
     return open_box(request.outcome, request.box)
@@ -1530,6 +1539,7 @@ threads_lock = threading.Lock()
 thread_count = waiting_count = 0
 finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
 loop = None  # asyncio's, once there was a coroutine
+is_loop_over = False
 
 
 class Job:
@@ -1551,6 +1561,9 @@ class Job:
     # law python/Job.tell: python/raised
     def tell(self):
         """Tell JavaScript, which then has the only reference to what the call has returned or raised."""
+        if ended.is_set():
+            self.end = None
+            return
         finished.append(self.take_end())
         ring()
 
@@ -1599,8 +1612,8 @@ def work():
     of_thread.while_waiting = lent
     while True:
         job = jobs.get()
-        if job is None:  # for all threads
-            jobs.put(None)
+        if ended.is_set():
+            jobs.put(None)  # for the next thread
             return
         do(job)
         job = None
@@ -1657,7 +1670,7 @@ def do(job):
 def await_result(job, awaitable):
     """Await what a call has returned."""
     job.call = wait_for, (awaitable,), {}
-    if job.is_cancelled:
+    if job.is_cancelled or ended.is_set():
         job.call = None
         getattr(awaitable, "close", int)()  # a coroutine that is dropped without it is complained about
     else:
@@ -1706,30 +1719,40 @@ def run_in_loop(job):
 # law python/run_for_ever: python/async
 def run_for_ever():
     """Run the loop. A task's SystemExit and KeyboardInterrupt also leave it, and stop() ends it: others wait in it."""
+    global is_loop_over
     while not ended.is_set():
         with contextlib.suppress(BaseException):  # who awaits the task has it, too
             loop.run_forever()
+    is_loop_over = True
     with contextlib.suppress(BaseException):
         loop.run_until_complete(cancel_all())
     loop.close()
 
 
 async def cancel_all():
-    """Cancel the loop's coroutines, and wait for them."""
+    """Cancel the loop's coroutines, wait for them, and close its generators."""
     import asyncio
 
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    await loop.shutdown_asyncgens()
+
+
+def stop_loop():
+    """Stop the loop, on its thread, unless it runs for the last time."""
+    if not is_loop_over:
+        loop.stop()
 
 
 # law python/end_threads: python/worker_end
 def end_threads():
-    """End the threads of a Worker that has ended, each after its call."""
+    """End the threads of a Worker that has ended, after the calls that they make. Those not yet begun are dropped."""
+    finished.clear()
     jobs.put(None)
     if loop is not None:
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(stop_loop)
 
 
 when_ended.append(end_threads)

@@ -236,8 +236,8 @@ function emptyOf({ shape, itemsize }: StridedLayout, wanted: number): StridedLay
   const extent = bytes / wanted;
   if (!Number.isInteger(extent)) {
     throw new RangeError(
-      `Cannot view elements of ${itemsize} as elements of ${wanted} bytes: the ${bytes} bytes of the last axis are no ` +
-        "multiple of it",
+      `Cannot view elements of ${itemsize} bytes as elements of ${wanted} bytes: the last axis has ${bytes} bytes, ` +
+        "which is no multiple of that",
     );
   }
   return StridedLayout.dense([...shape.slice(0, -1), extent], wanted);

@@ -1,5 +1,6 @@
 /** What is at a path while a file is written, after it was written, and after that has failed. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -12,6 +13,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -127,6 +129,54 @@ test("a write that fails leaves what was there, and nothing else", async () => {
   }
   assertEquals([npy, npz].map((path) => readFileSync(path)), before);
   assertEquals(readdirSync(folder).toSorted(), ["a.npy", "b.npz"]);
+});
+
+test("the permissions of a file count when it is replaced, also those that it got meanwhile", async () => {
+  const path = join(scratchFolder(), "a.npy");
+  writeFileSync(path, "before", { mode: 0o644 });
+  const large = StridedMemoryView.zeros([3_000_000]);
+  let isFirst = true;
+  const makeSecret = () => {
+    if (isFirst) chmodSync(path, 0o600);
+    isFirst = false;
+  };
+  await writeNpy(path, large, { onProgress: makeSecret });
+  assertEquals([statSync(path).mode & 0o777, statSync(path).size > 6], [0o600, true]);
+});
+
+test("a folder that goes while a file is written is an error of the system, whichever call notices", async () => {
+  const folder = join(scratchFolder(), "folder");
+  mkdirSync(folder);
+  const path = join(folder, "a.npy");
+  const gone = () => rmSync(folder, { recursive: true, force: true });
+  await assertRejects(() => writeNpy(path, view, { onProgress: gone }), SystemError, "ENOENT");
+});
+
+const mounts = spawnSync("unshare", ["-m", "true"]).status === 0 ? null : "mounting needs root and unshare";
+/** Runs a shell script with mounts of its own, in which `write PATH` writes an array. */
+function mounted(script: string): string {
+  const child = fileURLToPath(new URL("./write_child.ts", import.meta.url));
+  const flags = isBun ? "" : "run -A --no-check --quiet --no-lock --node-modules-dir=manual";
+  const write =
+    `write() { '${process.execPath}' ${flags} '${child}' "$1" 2>&1 | grep -o 'failed with E[A-Z]*' | sort -u; }`;
+  const { stdout, stderr } = spawnSync("unshare", ["-m", "bash", "-c", `${write}\n${script}`], { encoding: "utf8" });
+  assertEquals(stderr, "");
+  return stdout;
+}
+
+test(...needs(mounts, "where the disk has no room for another file nothing is written"), () => {
+  const folder = scratchFolder();
+  const script = `mount -t tmpfs -o nr_inodes=2 none ${folder} && cd ${folder} && echo before > a && write a && cat a`;
+  assertEquals(mounted(script), "failed with ENOSPC\nbefore\n");
+});
+
+test(...needs(mounts, "a file that is mounted by itself is written, although it cannot be replaced"), () => {
+  const folder = scratchFolder();
+  writeFileSync(join(folder, "host"), "before");
+  writeFileSync(join(folder, "a.npy"), "");
+  const script =
+    `cd ${folder}\nmount --bind host a.npy\nwrite a.npy\ncmp host a.npy && head -c 6 host | tail -c 5\nls -A`;
+  assertEquals(mounted(script), "NUMPYa.npy\nhost\n");
 });
 
 test("who reads while others write reads one of their arrays, whole", async () => {

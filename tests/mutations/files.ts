@@ -8,25 +8,34 @@ export const filesMutations: readonly Mutation[] = [
     ["${ino} `,", "${ino}x `,", "An array is lost when it is written to another name of its file."],
   ]),
   ...law("files/replaceable", [
-    ['path === "" || /^\\/(dev|proc)\\//.test(path) || ', "", "Standard output becomes another file than the shell's."],
-    ["    return isLink ? null : {", "    return {", "A link to a file that is yet to be made becomes the file."],
-    [" || status.nlink !== 1", "", "The other names of a file keep what it had."],
-    ["fs.realpathSync(path)", "path", "A link becomes a file."],
+    ["    if (/^\\/proc\\//.test(folder)) return null;", "", "Standard output becomes another file than the shell's."],
+    [" && status.nlink === 1", "", "The other names of a file keep what it had."],
+    ["status?.isSymbolicLink() !== true", "true", "A link becomes a file."],
   ]),
   ...law("files/openBeside", [
-    ["    fs.fchmodSync(file, mode & 0o7777);\n", "", "A file that only its user may read is readable for all."],
+    ["    fs.fchmodSync(file, old.mode & 0o7777);\n", "", "A file that only its user may read is readable for all."],
+    [
+      '    if (error instanceof Error && "code" in error && noRoom.has(error.code)) throw error;\n',
+      "",
+      "Where there is no room for a file the old one is lost.",
+    ],
+  ]),
+  ...law("files/commit", [
+    ["  takesPlaceOf(target, file);", "", "A file that was made secret meanwhile is readable for all."],
+    ["    fs.copyFileSync(path, target);\n", "", "A mount point keeps what it had."],
   ]),
   ...law("files/createFile", [
     [
-      "const beside = openBeside(path);",
+      "const beside = namingErrors(`write ${path}`, () => openBeside(path));",
       "const beside: Beside | null = null;",
       "A write that fails takes the old file along.",
     ],
     [
-      "      if (beside !== null) fs.unlinkSync(beside.path);\n",
+      "      if (beside !== null) fs.rmSync(beside.path, { force: true });",
       "",
       "What a failed write has written stays on the disk.",
     ],
+    [", { force: true }", "", "If the folder has gone the error is not the one that is documented."],
   ]),
   ...law("files/fill", [
     ["    await hostReady(lane.block);\n", "", "A block is overwritten while it is being copied to the device."],

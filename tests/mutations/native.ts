@@ -64,6 +64,9 @@ export const nativeMutations: readonly Mutation[] = [
     ["inFlight === rounds || ", "", "A round overwrites the counters of another one."],
     ["calls.length > most", "false", "Calls overwrite others that no thread has taken."],
   ]),
+  ...law("native/ThreadTeam.constructor", [
+    ["2 * size.threads", "size.threads", "The last calls of a team are written over others."],
+  ]),
   ...law("native/ThreadTeam.endings", [
     ["[...last, ...this.#threads", "[...this.#threads", "What the threads should do last is never done."],
     ["      ...this.#last.map((): NativeCall => [post, this.#permits]),\n", "", "The threads wait forever."],

@@ -270,19 +270,24 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/end", [
-    ["    ended.set()\n", "", "A function of a Worker that has ended is called all the same."],
+    ["        ended.set()\n", "", "A function of a Worker that has ended is called all the same."],
     [
-      "        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t)(address)(argument)\n",
-      "        pass\n",
+      "            ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t)(address)(argument)\n",
+      "            pass\n",
       "A Worker leaves descriptors behind, and in Bun a thread.",
     ],
-    ["    os.close(bell)\n", "", "A Worker leaves a descriptor behind."],
+    ["        os.close(bell)\n", "", "A Worker leaves a descriptor behind."],
+  ]),
+  ...law("python/ring", [
+    ["    with bell_lock:\n", "    if True:\n", "A bell is rung whose number another file has by now."],
+    [" and not ended.is_set()", "", "A bell is rung that was closed."],
   ]),
   ...law("python/end_threads", [
     ["    jobs.put(None)\n", "", "A Worker leaves the threads of its calls behind."],
-    ["        loop.call_soon_threadsafe(loop.stop)\n", "        pass\n", "A Worker leaves asyncio's thread behind."],
+    ["        loop.call_soon_threadsafe(stop_loop)\n", "        pass\n", "A Worker leaves asyncio's thread behind."],
   ]),
   ...law("python/work", [
+    ["            jobs.put(None)  # for the next thread\n", "", "Of a Worker's threads one ends."],
     [
       "    of_thread.while_waiting = lent\n",
       "",

@@ -2,11 +2,16 @@
 
 import functools
 import gc
+import os
 import sys
+import tempfile
+import threading
 import unittest
+import unittest.mock
 
 import __main__
 import embedder  # noqa: F401 -- sets the path
+from guest import javascript_functions
 from guest.call_frames import arguments_cell, call_framed, call_framed_by_name, function_cell, keywords_cell
 from guest.conversions import call_method, integer_of, pairs_of
 from guest.exceptions import (
@@ -45,6 +50,51 @@ class Frames(unittest.TestCase):
         self.assertEqual(call(dict, [(1, 2)], x=3), {1: 2, "x": 3})
         with self.assertRaises(ZeroDivisionError):
             call(divmod, 1, 0)
+
+
+class EndOfWorkers(unittest.TestCase):
+    def test_nothing_is_written_to_the_descriptor_once_it_is_closed(self):
+        with unittest.mock.patch.object(javascript_functions, "ended", threading.Event()):
+            bell = os.open("/dev/null", os.O_WRONLY)
+            javascript_functions.bell, javascript_functions.is_rung = bell, False
+            javascript_functions.when_ended, before = [], javascript_functions.when_ended
+            javascript_functions.end([])
+            javascript_functions.when_ended = before
+            with tempfile.TemporaryFile() as file:
+                is_reused = file.fileno() == bell
+                if not is_reused:
+                    os.dup2(file.fileno(), bell)
+                javascript_functions.is_rung = False
+                javascript_functions.ring()
+                self.assertEqual(os.fstat(bell).st_size, 0)
+                if not is_reused:
+                    os.close(bell)
+
+    def test_who_rings_while_the_descriptor_is_closed_waits(self):
+        # os.write lets other threads run between the check and the system call.
+        with unittest.mock.patch.object(javascript_functions, "ended", threading.Event()):
+            bell = os.open("/dev/null", os.O_WRONLY)
+            javascript_functions.bell, javascript_functions.is_rung = bell, False
+            javascript_functions.when_ended, before = [], javascript_functions.when_ended
+            begun, goes_on, closed = threading.Event(), threading.Event(), []
+
+            def slow(descriptor, data):
+                begun.set()
+                goes_on.wait(5)
+                closed.append(javascript_functions.ended.is_set())
+
+            with unittest.mock.patch.object(os, "write", slow):
+                ringing = threading.Thread(target=javascript_functions.ring)
+                ringing.start()
+                begun.wait(5)
+                ending = threading.Thread(target=javascript_functions.end, args=([],))
+                ending.start()
+                ending.join(0.1)
+                goes_on.set()
+                ringing.join()
+                ending.join()
+            javascript_functions.when_ended = before
+            self.assertEqual(closed, [False, True])  # the ring, and then the end's own
 
 
 class Exceptions(unittest.TestCase):

@@ -27,6 +27,8 @@ kept = []
 def keep(function): kept.append(function)
 def call_kept():
     for function in kept:
+        # As if this thread had got the number of the Worker's.
+        type(function).__call__.__globals__["javascript_thread"] = threading.get_native_id()
         try: function(1)
         except RuntimeError as error: yield str(error)
 `;
@@ -62,7 +64,16 @@ async function main(): Promise<void> {
 }
 
 const ways: Record<string, (py: Python) => unknown> = {
-  call: (py) => py.async(py.import("time")["sleep"])(0.001),
+  call: (py) => Promise.all([1, 2, 3, 4].map(() => py.async(py.import("time")["sleep"])(0.001))),
+  "calls that have not begun": (py) => {
+    for (let i = 0; i < 200; i++) void py.async(py.import("time")["sleep"])(0.05).then(() => {}, () => {});
+  },
+  "inside a function": (py) =>
+    py.evaluate("lambda function: function()")(() => {
+      parentPort?.postMessage("ready");
+      if (end === "exit") process.exit(0);
+      for (;;);
+    }),
   coroutine: (py) => py.evaluate("soon")(),
   "pending coroutine": (py) => {
     void py.evaluate("never")().then(() => {});

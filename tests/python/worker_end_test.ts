@@ -11,9 +11,14 @@ const executable = typeof found === "string" ? "" : found.executable;
 const script = new URL("./worker_end_child.ts", import.meta.url);
 
 // Each Worker left two threads and four descriptors behind, until the process had no more.
-for (const way of ["call", "coroutine", "pending coroutine", "function", "function on a thread"]) {
+const ways = [
+  ...["call", "calls that have not begun", "coroutine", "pending coroutine"],
+  ...["function", "function on a thread", "inside a function"],
+];
+for (const way of ways) {
   for (const end of ["terminate", "exit"]) {
-    if (way === "pending coroutine" && end === "exit") continue; // a Worker that waits does not exit
+    if (/pending|not begun/.test(way) && end === "exit") continue; // a Worker that waits does not exit
+    if (way === "inside a function" && end === "terminate" && !isBun) continue; // Deno 2.9.6 did not end it in 100 s
     const [title, { skip }] = needs(missing, `Workers leave no thread and no descriptor behind: ${way}, ${end}`);
     test(title, { skip, ...patiently }, async () => {
       const { counts: [first, last], errors, answer } = await runScriptForJson(script, {
@@ -21,7 +26,7 @@ for (const way of ["call", "coroutine", "pending coroutine", "function", "functi
       }) as { counts: [number, number][]; errors: string[]; answer: number };
       assert(first !== undefined && last !== undefined);
       // Deno keeps two of each Worker that has a callback when it ends (2.9.6). The runtimes' own pools change by a few.
-      const kept = isBun || !way.startsWith("function") ? 0 : 20;
+      const kept = isBun || !way.includes("function") ? 0 : 20;
       const grown = `threads and descriptors: ${first}, and after ten more Workers ${last}`;
       assert(last[0] <= first[0] + 4 && last[1] <= first[1] + kept + 4, grown);
       assertEquals(errors, way === "function" ? ["JavaScript has ended: its functions cannot be called any more"] : []);

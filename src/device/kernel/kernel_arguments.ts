@@ -24,6 +24,7 @@ export type KernelArg =
   | bigint
   | KernelMemory
   | { readonly [Name in ScalarName]: readonly [dtype: Name, value: WritableOf<Name>] }[ScalarName]
+  | readonly [dtype: `${ScalarName}x1`, lane: Scalar]
   | readonly [dtype: `${ScalarName}x${number}`, lanes: readonly Scalar[]]
   | readonly [dtype: DType, value: ElementValue];
 

@@ -15,6 +15,7 @@ threads_lock = threading.Lock()
 thread_count = waiting_count = 0
 finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
 loop = None  # asyncio's, once there was a coroutine
+is_loop_over = False
 
 
 class Job:
@@ -36,6 +37,9 @@ class Job:
     # law python/Job.tell: python/raised
     def tell(self):
         """Tell JavaScript, which then has the only reference to what the call has returned or raised."""
+        if ended.is_set():
+            self.end = None
+            return
         finished.append(self.take_end())
         ring()
 
@@ -84,8 +88,8 @@ def work():
     of_thread.while_waiting = lent
     while True:
         job = jobs.get()
-        if job is None:  # for all threads
-            jobs.put(None)
+        if ended.is_set():
+            jobs.put(None)  # for the next thread
             return
         do(job)
         job = None
@@ -142,7 +146,7 @@ def do(job):
 def await_result(job, awaitable):
     """Await what a call has returned."""
     job.call = wait_for, (awaitable,), {}
-    if job.is_cancelled:
+    if job.is_cancelled or ended.is_set():
         job.call = None
         getattr(awaitable, "close", int)()  # a coroutine that is dropped without it is complained about
     else:
@@ -191,30 +195,40 @@ def run_in_loop(job):
 # law python/run_for_ever: python/async
 def run_for_ever():
     """Run the loop. A task's SystemExit and KeyboardInterrupt also leave it, and stop() ends it: others wait in it."""
+    global is_loop_over
     while not ended.is_set():
         with contextlib.suppress(BaseException):  # who awaits the task has it, too
             loop.run_forever()
+    is_loop_over = True
     with contextlib.suppress(BaseException):
         loop.run_until_complete(cancel_all())
     loop.close()
 
 
 async def cancel_all():
-    """Cancel the loop's coroutines, and wait for them."""
+    """Cancel the loop's coroutines, wait for them, and close its generators."""
     import asyncio
 
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    await loop.shutdown_asyncgens()
+
+
+def stop_loop():
+    """Stop the loop, on its thread, unless it runs for the last time."""
+    if not is_loop_over:
+        loop.stop()
 
 
 # law python/end_threads: python/worker_end
 def end_threads():
-    """End the threads of a Worker that has ended, each after its call."""
+    """End the threads of a Worker that has ended, after the calls that they make. Those not yet begun are dropped."""
+    finished.clear()
     jobs.put(None)
     if loop is not None:
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(stop_loop)
 
 
 when_ended.append(end_threads)

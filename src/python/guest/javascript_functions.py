@@ -32,6 +32,7 @@ ENDED = "JavaScript has ended: its functions cannot be called any more"
 javascript_thread = bell = enter = None
 
 ended = threading.Event()  # set at the end of a Worker
+bell_lock = threading.RLock()  # the descriptor is closed then, and its number may become another file's
 when_ended = []  # functions that are called then
 at_thread_end = None  # the C function that is called then
 
@@ -145,18 +146,24 @@ def bind_javascript(descriptor, endings):
     javascript_thread, bell = threading.get_native_id(), descriptor
     if endings is not None:
         # However the Worker ends, its thread runs this, and takes the interpreter's lock for it.
-        at_thread_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: end(endings))
+        at_thread_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: (clear_error(), end(endings)))
         getattr(ctypes.CDLL(None), "__cxa_thread_atexit_impl")(at_thread_end, None, None)
 
 
-# law python/end: python/worker_end
+# A Worker that ends within a function that Python has called leaves the exception of that call behind.
+clear_error = ctypes.pythonapi.PyErr_Clear
+clear_error.restype = None
+
+
+# law python/end: python/worker_end, python/guest
 def end(endings):
     """End what serves a Worker, with its thread: nothing of JavaScript may be called any more."""
-    ended.set()
-    os.write(bell, b"\1\0\0\0\0\0\0\0")  # the watch's thread no longer waits then
-    for address, argument in endings:
-        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t)(address)(argument)
-    os.close(bell)
+    with bell_lock:
+        ended.set()
+        os.write(bell, b"\1\0\0\0\0\0\0\0")  # the watch's thread no longer waits then
+        for address, argument in endings:
+            ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t)(address)(argument)
+        os.close(bell)
     for function in when_ended:
         function()
 
@@ -183,12 +190,14 @@ def open_box(outcome, box):
     )
 
 
+# law python/ring: python/guest
 def ring():
     """Wake JavaScript, unless it was woken already and has not come yet."""
     global is_rung
-    if not is_rung and not ended.is_set():
-        is_rung = True
-        os.write(bell, b"\1\0\0\0\0\0\0\0")
+    with bell_lock:
+        if not is_rung and not ended.is_set():
+            is_rung = True
+            os.write(bell, b"\1\0\0\0\0\0\0\0")
 
 
 class Request:
@@ -230,7 +239,7 @@ def answer_to(request, name):
                 f"inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
                 "Make that call by py.async, so that JavaScript can answer meanwhile"
             )
-        if ended.is_set() or not os.path.exists(f"/proc/self/task/{javascript_thread}"):
+        if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
             give_up(request)
             raise RuntimeError(ENDED)
     return open_box(request.outcome, request.box)
