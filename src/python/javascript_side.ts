@@ -244,7 +244,7 @@ export class JavaScriptSide {
   /** The address of a Python exception that was thrown as it is; 0n for everything else. */
   #exceptionIn(thrown: unknown): bigint {
     const handle = handleIn(thrown);
-    if (handle === undefined || handle.python !== this.#python || handle.held === 0n) return 0n;
+    if (handle === undefined || handle.held === 0n) return 0n;
     return this.#python.typeFlags(handle.held) & Py_TPFLAGS.BASE_EXC_SUBCLASS ? handle.held : 0n;
   }
 
