@@ -228,7 +228,7 @@ export class UcxEndpoint {
    * Receives a message from {@linkcode sendMany}, as {@linkcode UcxWorker.recvMany}, and ends with this endpoint. It is
    * matched by tag alone, so each sender needs a tag of its own; with the protocol `ucxx`, tags that are not exact are.
    */
-  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
+  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
     const { receives, tags } = this.#operations;
     this.#operations.openHandle("receive");
     try {

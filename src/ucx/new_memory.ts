@@ -4,7 +4,7 @@
  * @module
  */
 import { checkOpenStream, CudaDevice, type CudaStream } from "../device/mod.ts";
-import { DType, none, type OptionNames, type Shape, show, StridedLayout } from "../layout/mod.ts";
+import { DType, type DTypeName, none, type OptionNames, type Shape, show, StridedLayout } from "../layout/mod.ts";
 import {
   DeviceMemoryResource,
   DriverMemoryResource,
@@ -55,14 +55,15 @@ export class NewMemory {
   }
 
   /** New memory for a dense array. Closing the view frees it. */
-  array(dtype: DType, shape: Shape): StridedMemoryView {
+  array<D extends DTypeName>(dtype: DType<D>, shape: Shape): StridedMemoryView<D> {
     const layout = StridedLayout.dense(shape, dtype.itemsize);
     const buffer = this.#allocate(Math.ceil(layout.volume * dtype.itemsize));
-    return StridedMemoryView[makeView](buffer, 0, layout, dtype, false, buffer);
+    const view = StridedMemoryView[makeView](buffer, 0, layout, dtype, false, buffer);
+    return view as StridedMemoryView<D>; // its dtype is the one that was passed
   }
 
   /** New memory for `count` bytes. */
-  bytes(count: number): StridedMemoryView {
+  bytes(count: number): StridedMemoryView<"uint8"> {
     return this.array(byte, [count]);
   }
 

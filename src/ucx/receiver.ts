@@ -179,7 +179,7 @@ export class Receiver {
     owner: Owner | null,
     tags: TagRule,
     most = Infinity,
-  ): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
+  ): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
     checkOptions(options, receiveManyOptionNames);
     this.#open("receive");
     const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
@@ -187,7 +187,7 @@ export class Receiver {
     const memory = new NewMemory(options);
     const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, owner?.over);
     const { before, pass } = this.#many.take(match);
-    let parts: Promise<StridedMemoryView[] & { readonly tag: bigint }> | undefined;
+    let parts: Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> | undefined;
     try {
       if (before !== undefined) await abortable(before, signal);
       const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
@@ -215,7 +215,7 @@ export class Receiver {
     memory: NewMemory,
     owner: Owner | null,
     most: number,
-  ): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
+  ): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
     const fromSender = { tag, mask: everyBit };
     const parts: Part[] = [];
     let read = readPartHeader(header, length);
@@ -231,7 +231,7 @@ export class Receiver {
       const received = await this.recv(header, fromSender, owner, plainTags);
       read = readPartHeader(header, received.length);
     }
-    const views: StridedMemoryView[] = [];
+    const views: StridedMemoryView<"uint8">[] = [];
     try {
       for (const { bytes } of parts) views.push(memory.bytes(bytes));
       const arrived = await Promise.allSettled(views.map((view) =>

@@ -301,7 +301,7 @@ export class UcxWorker {
    * @throws {UcxError} as {@linkcode recv}
    * @throws {TypeError} if the worker is closed, or what has arrived is not such a message
    */
-  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[] & { readonly tag: bigint }> {
+  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
     return await this.#receiver.recvMany(options, null, this.#protocol.workerTags, this.#limits.messageBytes);
   }
 

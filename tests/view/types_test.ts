@@ -15,6 +15,8 @@ import {
   MemoryBuffer,
   readNpy,
   StridedMemoryView,
+  type UcxEndpoint,
+  type UcxWorker,
 } from "../../mod.ts";
 import type { ElementOf, ElementValue } from "../../src/public/layout.ts";
 import type { CreateOptions, ElementArray } from "../../src/public/view.ts";
@@ -256,6 +258,12 @@ test("elements have the type of the dtype, for views, dtypes and leases", async 
   numbers.set(5, 0);
   swap(numbers);
   assertEquals(numbers.toArray(), [5, 5]);
+});
+
+test("the parts of a message are bytes", () => {
+  type Parts = Awaited<ReturnType<UcxEndpoint["recvMany"]>>;
+  same<Parts[number], StridedMemoryView<"uint8">>();
+  same<Awaited<ReturnType<UcxWorker["recvMany"]>>, Parts>();
 });
 
 test("a kernel's argument has a value that fits its type", () => {
