@@ -62,6 +62,7 @@ function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
+// law files/absolute: files/new_file
 /** The path as text, which does not change its meaning when the process changes its folder. */
 function absolute(path: string | URL): string {
   const text = path instanceof URL ? nodeBuiltin("node:url").fileURLToPath(path) : path;
@@ -139,7 +140,7 @@ function takesPlaceOf(path: string, file: number): boolean {
   }
 }
 
-// law files/commit: files/new_file
+// law files/replace: files/new_file
 /** Replaces the old file by the new one; a mount point by its contents, as it cannot be renamed to. */
 function replace({ file, path, target }: Beside): void {
   const fs = nodeBuiltin("node:fs");

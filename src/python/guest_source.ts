@@ -1378,8 +1378,9 @@ class JavaScriptFunction:
     def __init__(self, key, name):
         self.key, self.__name__ = key, name
 
+    # law python/JavaScriptFunction: python/worker_end
     def __call__(self, *arguments, **keywords):
-        if ended.is_set():
+        if ended.is_set():  # the thread's number may be another one's by now
             raise RuntimeError(ENDED)
         if threading.get_native_id() == javascript_thread:
             return call_here(self.key, arguments, keywords)
@@ -1404,6 +1405,7 @@ def bind_entrance(address):
     enter = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, anything, anything, anything)(address)
 
 
+# law python/bind_javascript: python/worker_end
 def bind_javascript(descriptor, endings):
     """Bind the thread of JavaScript, which calls this, and the descriptor that wakes it.
 
@@ -1558,7 +1560,7 @@ class Job:
         """Keep what the call has returned or raised."""
         self.end = self.number, has_returned, value
 
-    # law python/Job.tell: python/raised
+    # law python/Job.tell: python/raised, python/guest
     def tell(self):
         """Tell JavaScript, which then has the only reference to what the call has returned or raised."""
         if ended.is_set():
@@ -1667,6 +1669,7 @@ def do(job):
     job.tell()
 
 
+# law python/await_result: python/guest
 def await_result(job, awaitable):
     """Await what a call has returned."""
     job.call = wait_for, (awaitable,), {}
@@ -1729,6 +1732,7 @@ def run_for_ever():
     loop.close()
 
 
+# law python/cancel_all: python/guest
 async def cancel_all():
     """Cancel the loop's coroutines, wait for them, and close its generators."""
     import asyncio
@@ -1746,7 +1750,7 @@ def stop_loop():
         loop.stop()
 
 
-# law python/end_threads: python/worker_end
+# law python/end_threads: python/worker_end, python/guest
 def end_threads():
     """End the threads of a Worker that has ended, after the calls that they make. Those not yet begun are dropped."""
     finished.clear()

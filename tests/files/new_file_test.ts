@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  chownSync,
   closeSync,
   existsSync,
   linkSync,
@@ -142,6 +143,39 @@ test("the permissions of a file count when it is replaced, also those that it go
   };
   await writeNpy(path, large, { onProgress: makeSecret });
   assertEquals([statSync(path).mode & 0o777, statSync(path).size > 6], [0o600, true]);
+});
+
+test(
+  ...needs(process.getuid?.() === 0 ? null : "it needs root", "a file of another user stays that user's"),
+  async () => {
+    const folder = scratchFolder();
+    const path = join(folder, "a.npy");
+    for (const [uid, gid] of [[12345, process.getgid?.() ?? 0], [0, 12345]] as const) {
+      writeFileSync(path, "before");
+      chownSync(path, uid, gid);
+      const before = statSync(path);
+      await writeNpy(path, view);
+      const after = statSync(path);
+      assertEquals([after.ino, after.uid, after.gid], [before.ino, uid, gid]);
+      using read = await readNpy(path);
+      assertEquals([read.toArray(), readdirSync(folder)], [[0, 1, 2], ["a.npy"]]);
+      rmSync(path);
+    }
+  },
+);
+
+test("a program may change its folder while a file is written", async () => {
+  const [folder, other, before] = [scratchFolder(), scratchFolder(), process.cwd()];
+  try {
+    process.chdir(folder);
+    using file = createFile("a.npy");
+    await file.write(bytes("new"));
+    process.chdir(other);
+    file.commit();
+  } finally {
+    process.chdir(before);
+  }
+  assertEquals([contentsOf(join(folder, "a.npy")), readdirSync(other)], ["new", []]);
 });
 
 test("a folder that goes while a file is written is an error of the system, whichever call notices", async () => {

@@ -7,12 +7,25 @@ export const filesMutations: readonly Mutation[] = [
     ["if (!marks", "if (true || !marks", "An array is lost when it is written to the file that it is read from."],
     ["${ino} `,", "${ino}x `,", "An array is lost when it is written to another name of its file."],
   ]),
+  ...law("files/absolute", [
+    [
+      'text.startsWith("/") ? text : `${',
+      "true ? text : `${",
+      "A program that changes its folder gets the file there.",
+    ],
+  ]),
   ...law("files/replaceable", [
     ["    if (/^\\/proc\\//.test(folder)) return null;", "", "Standard output becomes another file than the shell's."],
     [" && status.nlink === 1", "", "The other names of a file keep what it had."],
     ["status?.isSymbolicLink() !== true", "true", "A link becomes a file."],
   ]),
   ...law("files/openBeside", [
+    ["return uid === old.uid && gid === old.gid;", "return true;", "A file of another user becomes this one's."],
+    [
+      "    fs.unlinkSync(beside);\n    return null;",
+      "    return null;",
+      "A file that cannot take the old one's place stays.",
+    ],
     ["    fs.fchmodSync(file, old.mode & 0o7777);\n", "", "A file that only its user may read is readable for all."],
     [
       '    if (error instanceof Error && "code" in error && noRoom.has(error.code)) throw error;\n',
@@ -20,7 +33,7 @@ export const filesMutations: readonly Mutation[] = [
       "Where there is no room for a file the old one is lost.",
     ],
   ]),
-  ...law("files/commit", [
+  ...law("files/replace", [
     ["  takesPlaceOf(target, file);", "", "A file that was made secret meanwhile is readable for all."],
     ["    fs.copyFileSync(path, target);\n", "", "A mount point keeps what it had."],
   ]),

@@ -269,6 +269,12 @@ export const pythonMutations: readonly Mutation[] = [
       "A namespace with an array interface is no array.",
     ],
   ]),
+  ...law("python/JavaScriptFunction", [
+    ["        if ended.is_set():", "        if False:", "A function of a Worker that has ended is entered."],
+  ]),
+  ...law("python/bind_javascript", [
+    ["(clear_error(), end(endings))", "end(endings)", "A Worker that ends inside a function ends nothing of its own."],
+  ]),
   ...law("python/end", [
     ["        ended.set()\n", "", "A function of a Worker that has ended is called all the same."],
     [
@@ -278,11 +284,19 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["        os.close(bell)\n", "", "A Worker leaves a descriptor behind."],
   ]),
+  ...law("python/cancel_all", [
+    ["    await loop.shutdown_asyncgens()\n", "", "A generator of a Worker that has ended is never closed."],
+    ["    if not is_loop_over:\n", "    if True:\n", "Coroutines of a Worker that has ended are not cancelled."],
+  ]),
+  ...law("python/await_result", [
+    [" or ended.is_set()", "", "A coroutine is run although its Worker has ended."],
+  ]),
   ...law("python/ring", [
     ["    with bell_lock:\n", "    if True:\n", "A bell is rung whose number another file has by now."],
     [" and not ended.is_set()", "", "A bell is rung that was closed."],
   ]),
   ...law("python/end_threads", [
+    ["    finished.clear()\n", "", "What a call has returned outlives its Worker."],
     ["    jobs.put(None)\n", "", "A Worker leaves the threads of its calls behind."],
     ["        loop.call_soon_threadsafe(stop_loop)\n", "        pass\n", "A Worker leaves asyncio's thread behind."],
   ]),

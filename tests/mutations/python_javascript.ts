@@ -99,6 +99,11 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/Job.tell", [
     [
+      "        if ended.is_set():\n            self.end = None\n",
+      "        if False:\n            pass\n",
+      "What a call returns after its Worker has ended is kept.",
+    ],
+    [
       "end, self.end = self.end, None",
       "end = self.end",
       "A call that did not block keeps the exception's frames alive.",

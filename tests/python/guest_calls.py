@@ -1,17 +1,21 @@
 """The frame of calls, exceptions, and JavaScript's requests to foreign arrays, in plain Python."""
 
+import asyncio
 import functools
 import gc
+import importlib
+import inspect
 import os
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
+import weakref
 
 import __main__
 import embedder  # noqa: F401 -- sets the path
-from guest import javascript_functions
 from guest.call_frames import arguments_cell, call_framed, call_framed_by_name, function_cell, keywords_cell
 from guest.conversions import call_method, integer_of, pairs_of
 from guest.exceptions import (
@@ -52,49 +56,105 @@ class Frames(unittest.TestCase):
             call(divmod, 1, 0)
 
 
+def fresh_worker():
+    """Return modules as a Worker has them that has not ended, whose descriptor is closed or written to unseen."""
+    names = ["guest.javascript_functions", "guest.async_calls"]
+    before = {name: sys.modules.pop(name, None) for name in names}
+    functions, calls = map(importlib.import_module, names)
+    sys.modules.update({name: module for name, module in before.items() if module is not None})
+    functions.bell = os.open("/dev/null", os.O_WRONLY)
+    return functions, calls
+
+
 class EndOfWorkers(unittest.TestCase):
     def test_nothing_is_written_to_the_descriptor_once_it_is_closed(self):
-        with unittest.mock.patch.object(javascript_functions, "ended", threading.Event()):
-            bell = os.open("/dev/null", os.O_WRONLY)
-            javascript_functions.bell, javascript_functions.is_rung = bell, False
-            javascript_functions.when_ended, before = [], javascript_functions.when_ended
-            javascript_functions.end([])
-            javascript_functions.when_ended = before
-            with tempfile.TemporaryFile() as file:
-                is_reused = file.fileno() == bell
-                if not is_reused:
-                    os.dup2(file.fileno(), bell)
-                javascript_functions.is_rung = False
-                javascript_functions.ring()
-                self.assertEqual(os.fstat(bell).st_size, 0)
-                if not is_reused:
-                    os.close(bell)
+        functions, _ = fresh_worker()
+        functions.end([])
+        with tempfile.TemporaryFile() as file:
+            is_reused = file.fileno() == functions.bell
+            if not is_reused:
+                os.dup2(file.fileno(), functions.bell)
+            functions.ring()
+            self.assertEqual(os.fstat(functions.bell).st_size, 0)
+            if not is_reused:
+                os.close(functions.bell)
 
     def test_who_rings_while_the_descriptor_is_closed_waits(self):
         # os.write lets other threads run between the check and the system call.
-        with unittest.mock.patch.object(javascript_functions, "ended", threading.Event()):
-            bell = os.open("/dev/null", os.O_WRONLY)
-            javascript_functions.bell, javascript_functions.is_rung = bell, False
-            javascript_functions.when_ended, before = [], javascript_functions.when_ended
-            begun, goes_on, closed = threading.Event(), threading.Event(), []
+        functions, _ = fresh_worker()
+        begun, goes_on, has_ended = threading.Event(), threading.Event(), []
 
-            def slow(descriptor, data):
-                begun.set()
-                goes_on.wait(5)
-                closed.append(javascript_functions.ended.is_set())
+        def slow(descriptor, data):
+            begun.set()
+            goes_on.wait(5)
+            has_ended.append(functions.ended.is_set())
 
-            with unittest.mock.patch.object(os, "write", slow):
-                ringing = threading.Thread(target=javascript_functions.ring)
-                ringing.start()
-                begun.wait(5)
-                ending = threading.Thread(target=javascript_functions.end, args=([],))
-                ending.start()
-                ending.join(0.1)
-                goes_on.set()
-                ringing.join()
-                ending.join()
-            javascript_functions.when_ended = before
-            self.assertEqual(closed, [False, True])  # the ring, and then the end's own
+        with unittest.mock.patch.object(os, "write", slow):
+            ringing = threading.Thread(target=functions.ring)
+            ringing.start()
+            begun.wait(5)
+            ending = threading.Thread(target=functions.end, args=([],))
+            ending.start()
+            ending.join(0.1)
+            goes_on.set()
+            ringing.join()
+            ending.join()
+        self.assertEqual(has_ended, [False, True])  # the ring, and then the end's own
+
+    def test_results_that_nobody_takes_are_dropped(self):
+        functions, calls = fresh_worker()
+        results = [set(), set()]
+        dropped = [weakref.ref(one) for one in results]
+        jobs = [calls.Job(number, None, (), None) for number in range(2)]
+        for job in jobs:
+            job.finish(True, results.pop())
+        jobs[0].tell()
+        functions.end([])
+        jobs[1].tell()
+        self.assertEqual([one() for one in dropped], [None, None])
+
+    def test_coroutines_are_cancelled_and_generators_closed(self):
+        functions, calls = fresh_worker()
+        events, begun = [], threading.Event()
+
+        async def generates():
+            try:
+                yield 1
+            finally:
+                events.append("closed")
+
+        kept = generates()
+
+        async def waits():
+            await kept.__anext__()
+            begun.set()
+            try:
+                await asyncio.sleep(1e9)
+            except asyncio.CancelledError:
+                events.append("cancelled")
+                raise
+
+        calls.begin_call(1, waits, (), None)
+        begun.wait(5)
+        functions.end([])
+        while not calls.loop.is_closed():
+            time.sleep(0.01)
+        self.assertEqual(events, ["cancelled", "closed"])
+
+    def test_a_loop_that_ends_by_itself_is_not_stopped_before_its_coroutines_are_cancelled(self):
+        functions, calls = fresh_worker()
+        calls.loop = asyncio.new_event_loop()
+        task = calls.loop.create_task(asyncio.sleep(1e9))
+        functions.end([])  # before the loop's thread looks whether it has ended
+        calls.run_for_ever()
+        self.assertTrue(task.cancelled())
+
+    def test_a_coroutine_that_a_call_returns_later_is_closed(self):
+        functions, calls = fresh_worker()
+        functions.end([])
+        coroutine = asyncio.sleep(0)
+        calls.await_result(calls.Job(1, None, (), None), coroutine)
+        self.assertEqual((inspect.getcoroutinestate(coroutine), calls.loop), ("CORO_CLOSED", None))
 
 
 class Exceptions(unittest.TestCase):

@@ -34,7 +34,7 @@ class Job:
         """Keep what the call has returned or raised."""
         self.end = self.number, has_returned, value
 
-    # law python/Job.tell: python/raised
+    # law python/Job.tell: python/raised, python/guest
     def tell(self):
         """Tell JavaScript, which then has the only reference to what the call has returned or raised."""
         if ended.is_set():
@@ -143,6 +143,7 @@ def do(job):
     job.tell()
 
 
+# law python/await_result: python/guest
 def await_result(job, awaitable):
     """Await what a call has returned."""
     job.call = wait_for, (awaitable,), {}
@@ -205,6 +206,7 @@ def run_for_ever():
     loop.close()
 
 
+# law python/cancel_all: python/guest
 async def cancel_all():
     """Cancel the loop's coroutines, wait for them, and close its generators."""
     import asyncio
@@ -222,7 +224,7 @@ def stop_loop():
         loop.stop()
 
 
-# law python/end_threads: python/worker_end
+# law python/end_threads: python/worker_end, python/guest
 def end_threads():
     """End the threads of a Worker that has ended, after the calls that they make. Those not yet begun are dropped."""
     finished.clear()

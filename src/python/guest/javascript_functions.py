@@ -111,8 +111,9 @@ class JavaScriptFunction:
     def __init__(self, key, name):
         self.key, self.__name__ = key, name
 
+    # law python/JavaScriptFunction: python/worker_end
     def __call__(self, *arguments, **keywords):
-        if ended.is_set():
+        if ended.is_set():  # the thread's number may be another one's by now
             raise RuntimeError(ENDED)
         if threading.get_native_id() == javascript_thread:
             return call_here(self.key, arguments, keywords)
@@ -137,6 +138,7 @@ def bind_entrance(address):
     enter = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, anything, anything, anything)(address)
 
 
+# law python/bind_javascript: python/worker_end
 def bind_javascript(descriptor, endings):
     """Bind the thread of JavaScript, which calls this, and the descriptor that wakes it.
 
