@@ -22,7 +22,7 @@ import {
 import { cause, observer } from "../../src/driver/traits.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
-import { collectGarbage } from "../support/garbage.ts";
+import { collectGarbage } from "../support/collect.ts";
 import { nullDriver } from "../support/null_driver.ts";
 import { check, fc } from "../support/property.ts";
 import { Cuda } from "../../mod.ts";
@@ -173,7 +173,7 @@ test("the list keeps no observer alive", async () => {
     return new WeakRef(one);
   });
   await new Promise((resolve) => setTimeout(resolve)); // a new WeakRef keeps its target alive until then
-  collectGarbage();
+  await collectGarbage();
   const left = references.filter((one) => one.deref() !== undefined).length;
   assert(left < 25, `${left} of 50 are left`);
 });

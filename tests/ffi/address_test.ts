@@ -9,7 +9,7 @@ import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc } from "../support/property.ts";
 import { isBun } from "../support/child.ts";
-import { collectGarbage } from "../support/garbage.ts";
+import { collectGarbage } from "../support/collect.ts";
 
 const kinds = [
   Uint8Array,
@@ -39,7 +39,7 @@ function bytesAt(address: bigint, length: number): Uint8Array {
   return new Uint8Array(ffiPort().memory(address, length)).slice();
 }
 
-test("the address of a buffer of any size stays that of its bytes, whatever is done with the arrays over it", () => {
+test("the address of a buffer of any size stays that of its bytes, whatever is done with the arrays over it", async () => {
   const port = ffiPort();
   const held: { readonly array: InstanceType<(typeof kinds)[number]>; readonly address: bigint; mark: number }[] = [];
   for (let size = 1; size <= 4096; size++) {
@@ -63,7 +63,7 @@ test("the address of a buffer of any size stays that of its bytes, whatever is d
   verify();
   for (const disturb of Object.values(disturbances)) for (const { array } of held) disturb(array);
   verify();
-  collectGarbage();
+  await collectGarbage();
   verify();
 });
 

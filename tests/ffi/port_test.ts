@@ -7,7 +7,7 @@ import { ffiPort } from "../../src/ffi/port.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { check, fc } from "../support/property.ts";
 import { isBun, runScriptForJson, type ScriptOptions } from "../support/child.ts";
-import { collectGarbage } from "../support/garbage.ts";
+import { collectGarbage } from "../support/collect.ts";
 
 /** Runs a script of `children/`. */
 function askChild(name: string, args: readonly string[], options: ScriptOptions): Promise<unknown> {
@@ -178,25 +178,25 @@ test("memory that cannot be viewed is refused", () => {
   }
 });
 
-test("memory() neither owns nor keeps alive: C's block outlives every view of it", () => {
+test("memory() neither owns nor keeps alive: C's block outlives every view of it", async () => {
   const { loading } = libc();
   const block = loading.malloc(4096n);
   for (let i = 0; i < 2000; i++) new Uint8Array(ffiPort().memory(block, 4096))[i] = i % 251;
-  collectGarbage();
+  await collectGarbage();
   const seen = new Uint8Array(ffiPort().memory(block, 4096));
   for (let i = 0; i < 2000; i++) assertEquals(seen[i], i % 251);
   loading.free(block);
 });
 
-test("a function and a callback live as long as they are used, whatever the garbage collector does", () => {
+test("a function and a callback live as long as they are used, whatever the garbage collector does", async () => {
   const port = ffiPort();
   const description = { args: ["i32"], returns: "i32" } as const;
   // Like the release callbacks, keep only the addresses.
   const addresses = Array.from({ length: 50 }, (_, i) => port.callback(description, (x) => x + i).address);
   const functions = addresses.map((address) => port.functionAt(address, description));
-  collectGarbage();
+  await collectGarbage();
   for (let i = 0; i < 200; i++) port.callback(description, (x) => -x).close(); // reuses whatever was freed
-  collectGarbage();
+  await collectGarbage();
   for (const [i, f] of functions.entries()) assertEquals(f(1000), 1000 + i);
 });
 
