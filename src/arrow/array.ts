@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { checkMade, showAs, showGiven } from "../layout/mod.ts";
+import { checkMade, none, showAs, showGiven } from "../layout/mod.ts";
 import type { CudaDevice } from "../device/mod.ts";
-import { StridedMemoryView, viewOf } from "../view/mod.ts";
+import { type ArrayPlaceOptions, checkPlaceOfArray, type Place, StridedMemoryView, viewOf } from "../view/mod.ts";
 import {
   type ArrowDeviceArray,
   type ArrowField,
@@ -28,6 +28,7 @@ import {
   valuesOf,
 } from "../cdata/mod.ts";
 import type { ArrayParts } from "../copy/mod.ts";
+import { arrayAt } from "./array_place.ts";
 import { type ArrowValue, makeReader, type Reader } from "./element_reader.ts";
 import { jsonOf } from "./json_of.ts";
 import { hostWaits } from "../order/mod.ts";
@@ -263,6 +264,17 @@ export class ArrowArray implements Iterable<ArrowValue> {
     const child = this.children[at];
     if (child === undefined) throw new RangeError(`Cannot find child ${name} of an Arrow ${this.type.kind}`);
     return child;
+  }
+
+  /**
+   * The array on a device, or in host memory: buffers that are elsewhere are copied, whole, also those of a slice;
+   * closing the result frees the copies. Buffers that are there already are shared: closing this array ends them.
+   *
+   * @throws {TypeError} if the place is invalid, or the array is closed
+   */
+  to(place: Place, options: ArrayPlaceOptions = none): ArrowArray {
+    checkPlaceOfArray(place);
+    return arrayAt(this, place, options, (parts) => new ArrowArray(parts));
   }
 
   /**

@@ -11,7 +11,7 @@ import { ffiPort } from "../ffi/mod.ts";
 export interface CheckedOptions {
   /**
    * Whether the driver is checked, and how. Default: as set in the environment, `CAUSEWAY_CHECK=1` for everything,
-   * `CAUSEWAY_CHECK=order` for everything but leaks; otherwise unchecked.
+   * `CAUSEWAY_CHECK=order` for everything but leaks; otherwise, and for a driver that is passed in, unchecked.
    */
   readonly check?: boolean | CheckOptions;
 }

@@ -30,7 +30,7 @@ export function checkReached(stream: CudaStream, call: string, code: number, add
         code,
         codeName,
         `${device}, the stream's device, has no access to memory of ${owner}. Use a ` +
-          `stream of ${owner}, or grant access: pool.peerAccessibleBy.add(${device.ordinal})`,
+          `stream of ${owner}, or grant access: resource.peerAccessibleBy.add(${device.ordinal})`,
       );
     }
   } finally {

@@ -52,7 +52,9 @@ function noBytes(size: number): RangeError {
 
 function noRange(ptr: bigint, size: number): RangeError {
   return new RangeError(
-    `Cannot make a buffer of ${size} bytes at address ${show(ptr)}: expected a 64-bit address as a bigint`,
+    `Cannot make a buffer of ${size} bytes at address ${
+      show(ptr)
+    }: expected a 64-bit address as a bigint, other than 0n`,
   );
 }
 

@@ -283,9 +283,9 @@ export class MemoryBuffer {
   }
 
   /**
-   * The home stream, which consumers wait for and on which the buffer is freed; null for ordinary host memory, and for
-   * memory imported without an order. If its user has closed it, a separate object for as long as the buffer needs the
-   * stream.
+   * The home stream, which consumers wait for and on which the buffer is freed; null for memory imported without an
+   * order, and for ordinary host memory, unless it was set. If its user has closed it, a separate object for as long
+   * as the buffer needs the stream.
    */
   get stream(): CudaStream | null {
     return (this.#state.stream ?? this.#borrowedHome)?.orSuccessor ?? null;
@@ -378,7 +378,9 @@ export class MemoryBuffer {
   bytes(): Uint8Array<ArrayBuffer> {
     const ptr = this.#open("read");
     if (!this.isHostAccessible) {
-      throw new TypeError("Cannot read device memory from the host. Copy it first, with copyTo().");
+      throw new TypeError(
+        'Cannot read device memory from the host. Copy it first: copyTo() of a buffer, to("host") of an array.',
+      );
     }
     if (this.#bytes === undefined || this.#bytes.buffer.detached) this.#bytes = bytesOf(this, ptr);
     return this.#bytes;

@@ -8,6 +8,7 @@ import {
   UCP_EP_PARAMS_FLAGS,
   ucp_ep_params_t,
   UCP_ERR_HANDLING_MODE,
+  ucs_status_t,
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena, type NativeCallback } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames, show } from "../layout/mod.ts";
@@ -110,6 +111,9 @@ interface EndpointPeer {
   /** Whether the other side creates an endpoint for this one, by this worker's address. */
   readonly isPaired?: boolean;
 }
+
+/** What it usually means that UCX does not support an endpoint. */
+const otherErrors = "If that worker is connected to this one already, both sides must take the same `errors`";
 
 function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
   if (Object.hasOwn(errorModes, errors)) return errorModes[errors];
@@ -425,7 +429,7 @@ export class Connections {
     const made = arena.out("ptr");
     const { ucp, progress, resources } = this.#context;
     const status = ucp.endpoint.ucp_ep_create(worker, parameters.$address, made.$address);
-    checkStatus("ucp_ep_create", status, advice(status));
+    checkStatus("ucp_ep_create", status, status === ucs_status_t.UCS_ERR_UNSUPPORTED ? otherErrors : advice(status));
     const forget = (gone: bigint) => {
       this.#peers.forget(endpoint);
       this.#unreported.forget(endpoint);

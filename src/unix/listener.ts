@@ -53,7 +53,8 @@ export class UnixListener {
       const { address, length } = writeAddress(arena, path);
       const { number } = descriptor;
       const bound = attempt(() => libc().sockets.bind(number, address, length));
-      const hint = "If no process listens there any more, remove the file";
+      const isFile = !path.startsWith("@"); // other names end with the process that has them
+      const hint = isFile ? "If no process listens there any more, remove the file" : "A process listens there";
       if (bound < 0) {
         throw new SystemError(`listen on ${path}`, "bind", -bound, bound === -errno.EADDRINUSE ? hint : "");
       }

@@ -101,7 +101,7 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     return this.buffer.device;
   }
 
-  /** The stream that the memory is ordered on, or null for host memory. */
+  /** The stream that the memory is ordered on: as `buffer.stream`. */
   get stream(): CudaStream | null {
     return this.buffer.stream;
   }

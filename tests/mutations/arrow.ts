@@ -40,6 +40,17 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     ["this.#nullCount === 0 ? 0 : -1", "this.#nullCount", "A slice reports the null count of the whole array."],
   ]),
+  ...law("arrow/arrayAt", [
+    [
+      "undo.use(new DisposableStack());",
+      "new DisposableStack();",
+      "Copies of an array that cannot be copied whole are never freed.",
+    ],
+    [", onClose: () => copies.dispose() }", " }", "Copies on a device are never freed."],
+    ["length, offset, knownNullCount", "length, knownNullCount", "A slice begins at the first element elsewhere."],
+    ["buffers.length - 1 : -1", "-1 : -1", "The sizes that the host reads are on a device."],
+    ["dictionary === null ? null : make(at(dictionary))", "dictionary", "Dictionaries stay where they were."],
+  ]),
   ...law("arrow/ArrowArray.close", [
     ["    this.#onClose?.();\n", "", "An imported array is never released."],
   ]),

@@ -323,7 +323,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
       }
       for (const resource of [pool, synchronous]) {
         using buffer = resource.allocate(16, { stream: all.stream });
-        assertThrows(() => buffer.bytes(), TypeError, "Copy it first, with copyTo()");
+        assertThrows(() => buffer.bytes(), TypeError, "Copy it first: copyTo() of a buffer");
       }
     },
   },

@@ -110,6 +110,20 @@ test("a worker that no transport reaches is refused with the settings to compare
   assertEquals([error.statusName, error.call], ["UCS_ERR_UNREACHABLE", "ucp_ep_create"]);
 });
 
+test("two endpoints of the same workers that differ in errors are refused, with the cause", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  await using other = ucx.createWorker();
+  const back = await other.connect(worker.address, { errors: "none" });
+  const region = worker.register(new Uint8Array(8));
+  using key = back.remote(region.key);
+  await back.put(new Uint8Array(8), key, 0);
+  await back.flush(); // until then UCX does not know
+  const error = await assertRejects(() => worker.connect(other.address), UcxError, "take the same `errors`");
+  assertEquals([error.statusName, error.call], ["UCS_ERR_UNSUPPORTED", "ucp_ep_create"]);
+  region.close();
+});
+
 test("a worker's address is a copy, which outlives the worker", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   const worker = ucx.createWorker();

@@ -271,6 +271,7 @@ test("connecting waits for a listener as long as its options say", async () => {
   assertEquals((await accepted.receive())?.data.length, 1);
   const taken = assertThrows(() => UnixListener.listen(path), SystemError, "bind failed with EADDRINUSE");
   assertEquals(taken.code, "EADDRINUSE");
+  assert(taken.message.includes("A process listens there"));
 });
 
 test("an invalid message, descriptor or path is refused before anything is sent, closed or bound", async () => {

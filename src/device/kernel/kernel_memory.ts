@@ -51,7 +51,7 @@ export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
   if (!hasAccess(memory.ptr, device)) {
     throw new TypeError(
       `expected memory that ${device} can reach, got memory of ${owner}. ` +
-        "Give access with peerAccessibleBy of its pool, or copy it; where peer access was enabled by other means, " +
+        "Give access with peerAccessibleBy of its memory resource, or copy it; where peer access was enabled by other means, " +
         "pass the address itself.",
     );
   }

@@ -1,0 +1,36 @@
+/**
+ * Copies of arrays on a device, or in host memory.
+ *
+ * @module
+ */
+import { hasViews } from "../cdata/mod.ts";
+import type { ArrayPlaceOptions, Place } from "../view/mod.ts";
+import type { ArrowArray, ArrowArrayParts } from "./array.ts";
+
+// law arrow/arrayAt: arrow/place
+/** An array whose buffers are at a place: copies of those that are elsewhere, which closing the array frees. */
+export function arrayAt(
+  array: ArrowArray,
+  place: Place,
+  options: ArrayPlaceOptions,
+  make: (parts: ArrowArrayParts) => ArrowArray,
+): ArrowArray {
+  using undo = new DisposableStack(); // unless all are there
+  const copies = undo.use(new DisposableStack());
+  const at = (one: ArrowArray): ArrowArrayParts => {
+    const { field, length, offset, knownNullCount: nullCount, buffers, children, dictionary } = one;
+    const last = hasViews(field.type) && place !== "host" ? buffers.length - 1 : -1; // whose sizes the host reads
+    return {
+      field,
+      length,
+      offset,
+      nullCount,
+      buffers: buffers.map((view, i) => view === null || i === last ? view : copies.use(view.to(place, options))),
+      children: children.map((child) => make(at(child))),
+      dictionary: dictionary === null ? null : make(at(dictionary)),
+    };
+  };
+  const made = make({ ...at(array), onClose: () => copies.dispose() });
+  undo.move();
+  return made;
+}
