@@ -183,6 +183,10 @@ export const libc = {
   stdio: {
     // FILE *fopen(const char *pathname, const char *mode);
     fopen: { args: ["buffer", "buffer"], returns: "ptr" },
+    // int ftrylockfile(FILE *filehandle);
+    ftrylockfile: { args: ["ptr"], returns: "i32" },
+    // void funlockfile(FILE *filehandle);
+    funlockfile: { args: ["ptr"], returns: "void" },
     // int fileno(FILE *stream);
     fileno: { args: ["ptr"], returns: "i32" },
     // FILE *open_memstream(char **ptr, size_t *sizeloc);

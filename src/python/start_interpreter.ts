@@ -21,6 +21,7 @@ import { findInterpreters, type Installation } from "./find_interpreter.ts";
 import { prepareProcessSource } from "./guest_source.ts";
 import { Interpreter } from "./interpreter.ts";
 import { pythonLibrary } from "./find_library.ts";
+import { oneAtATime } from "./start_lock.ts";
 import { releaseLockAtThreadEnd } from "./thread_end.ts";
 
 /** Options of {@linkcode Python.open}. */
@@ -89,7 +90,7 @@ export function openInterpreter(options: PythonOptions): Interpreter {
     const { opened, installation } = find(options);
     checkOnlyLibrary(opened);
     if (ffiPort().isWorker) releaseLockAtThreadEnd(opened.handle);
-    start(opened, installation);
+    oneAtATime(() => start(opened, installation));
     running = new Interpreter(opened);
     program = installation?.executable;
     if (options.home !== undefined) homes.add(options.home);

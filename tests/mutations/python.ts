@@ -378,6 +378,10 @@ export const pythonMutations: readonly Mutation[] = [
     ["    0xa90153f3, // stp x19, x20, [sp, #16]\n", "    0xd503201f,\n", "Registers of the caller are not restored."],
     ["    0xd2800002, // mov x2, #0: the end of the arguments\n", "", "A call gets arguments that were not given."],
   ]),
+  ...law("python/oneAtATime", [
+    ["stdio.ftrylockfile(file) !== 0;", "false;", "Workers that open Python at the same time crash the process."],
+    ["    stdio.funlockfile(file);\n", "", "Only the first thread that opens Python can do so."],
+  ]),
   ...law("python/start", [
     [
       "  if (!isSaid) unsetenv(",
