@@ -37,6 +37,7 @@ export { describeHostMemory } from "./host_memory.ts";
 export { type Libc, libc } from "./libc.ts";
 export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";
 export { nodeBuiltin } from "./node_builtin.ts";
+export { ownBuffer, ownLength, ownOffset, ownSize } from "./own_extent.ts";
 export { type FfiPort, ffiPort, type NativeCallback, type SocketWatch } from "./port.ts";
 export { maxForeignBytes, readForeign } from "./read_foreign.ts";
 export { reportUncaught, wantsLeakReports } from "./report_uncaught.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
-import { endsBeyondMemory, ffiPort } from "../ffi/mod.ts";
+import { endsBeyondMemory, ffiPort, ownBuffer, ownLength, ownOffset, ownSize } from "../ffi/mod.ts";
 import { noSize, type OptionNames, show, showGiven } from "../layout/mod.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */
@@ -86,15 +86,23 @@ function notWithin(owner: ArrayBuffer, byteOffset: number, size: number): RangeE
   );
 }
 
+/** @throws {TypeError} if a subclass or a property of it says that it has other bytes than it has */
+export function checkByteLength(owner: ArrayBuffer): void {
+  const bytes = ownSize(owner);
+  if (owner.byteLength === bytes) return;
+  throw new TypeError(`Cannot make a buffer of an ArrayBuffer of ${bytes} bytes whose byteLength is overridden`);
+}
+
 /**
  * Address of the elements of a typed array, which must be kept alive; 0n if there are no elements.
  *
  * @throws {TypeError} for an array over shared or resizable memory
  */
 export function addressOfArray(array: ArrayBufferView): bigint {
-  const buffer = array?.buffer; // undefined if untyped code passes something else
+  if (!ArrayBuffer.isView(array)) throw noArray(array);
+  const buffer = ownBuffer(array);
   if (!(buffer instanceof ArrayBuffer)) throw noArray(array);
-  return array.byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(array.byteOffset);
+  return ownLength(array) === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(ownOffset(array));
 }
 
 function noArrayBuffer(given: unknown): TypeError {

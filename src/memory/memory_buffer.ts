@@ -12,7 +12,7 @@ import {
   expectDevice,
 } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
-import { exactAddress } from "../ffi/mod.ts";
+import { exactAddress, ownLength } from "../ffi/mod.ts";
 import { type MemoryKind, noteClosed, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showBytes } from "../layout/mod.ts";
 import type { Allocation } from "./allocation.ts";
@@ -22,6 +22,7 @@ import { type BufferState, type Free, freeIfDropped, freeIfUnused, moveHome, Pin
 import {
   addressOfArray,
   addressWithin,
+  checkByteLength,
   checkRange,
   fromPointerOptionNames,
   type FromPointerOptions,
@@ -226,12 +227,13 @@ export class MemoryBuffer {
     byteOffset = 0,
     size: number = owner?.byteLength - byteOffset,
   ): MemoryBuffer {
+    if (owner instanceof ArrayBuffer) checkByteLength(owner);
     return MemoryBuffer.fromOwner(addressWithin(owner, byteOffset, size), size, null, owner);
   }
 
   /** The memory of a typed array, which lives as long as the array. */
   static #over(array: ArrayBufferView): MemoryBuffer {
-    return MemoryBuffer.fromPointer(addressOfArray(array), array.byteLength, { owner: array });
+    return MemoryBuffer.fromPointer(addressOfArray(array), ownLength(array), { owner: array });
   }
 
   /**

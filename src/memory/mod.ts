@@ -21,7 +21,7 @@ export {
   PinnedMemoryResource,
   SynchronousMemoryResource,
 } from "./driver_memory_resource.ts";
-export type { FromPointerOptions } from "./foreign_memory.ts";
+export { addressWithin, type FromPointerOptions } from "./foreign_memory.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resource.ts";
 export type { ImportBufferOptions } from "./import_buffer.ts";
 export { exactPtrOf, MemoryBuffer } from "./memory_buffer.ts";

@@ -5,7 +5,7 @@
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
-import { type MemoryArgument, resizableBufferError } from "../ffi/mod.ts";
+import { type MemoryArgument, ownBuffer, resizableBufferError } from "../ffi/mod.ts";
 import { none } from "../layout/mod.ts";
 import { captureOf, type CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
@@ -13,7 +13,7 @@ import { StridedMemoryView } from "../view/mod.ts";
 import { useGpu } from "./gpu_context.ts";
 import { checkKnown, packedOn, typeOf } from "./memory_route.ts";
 import type { PoolStaging, StagingPiece } from "./pool_staging.ts";
-import type { TakenMemory as Memory } from "./taken_memory.ts";
+import { lengthOf, type TakenMemory as Memory } from "./taken_memory.ts";
 
 /**
  * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any
@@ -52,14 +52,15 @@ function takeBytes(
   if (buffer.byteLength === 0 && buffer.detached) { // first: a DataView of it would throw
     throw new TypeError(`Cannot ${doing} memory that was transferred: it has another owner now.`);
   }
-  if (what.byteLength === 0) {
+  // From here on its buffer is an ArrayBuffer.
+  if (lengthOf(what as MemoryArgument) === 0) {
     memory.address = 0n;
     memory.bytes = 0;
     memory.memoryType = UCS_MEMORY_TYPE.HOST;
     return null;
   }
   if (buffer.resizable) throw resizableBufferError();
-  memory.useOwn(what as MemoryArgument); // whose buffer is an ArrayBuffer
+  memory.useOwn(what as MemoryArgument);
   return null;
 }
 
@@ -81,7 +82,7 @@ export function takeMemory(
   cuda: PoolStaging | null,
   options: TakeOptions = none,
 ): MemoryBuffer | null {
-  if (ArrayBuffer.isView(what)) return takeBytes(memory, what, what.buffer, doing);
+  if (ArrayBuffer.isView(what)) return takeBytes(memory, what, ownBuffer(what), doing);
   if (what instanceof MemoryBuffer) return takeBuffer(memory, what, what.ptr, what.size, doing, cuda);
   if (what instanceof StridedMemoryView) return takeView(memory, what, doing, cuda, options);
   if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(memory, what, what, doing);

@@ -4,7 +4,7 @@
  * @module
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
-import { ffiPort, type MemoryArgument } from "../ffi/mod.ts";
+import { ffiPort, type MemoryArgument, ownBuffer, ownLength, ownOffset, ownSize } from "../ffi/mod.ts";
 import type { BufferInUse, BuffersInUse } from "./buffers_in_use.ts";
 import type { PendingCopy } from "./pending_copies.ts";
 
@@ -45,7 +45,7 @@ export class TakenMemory {
     if (own === null) return this.#address;
     if (this.isTransferred) throw transferred();
     if (!ArrayBuffer.isView(own)) return ffiPort().addressOf(own);
-    return ffiPort().addressOf(own.buffer) + BigInt(own.byteOffset);
+    return ffiPort().addressOf(bufferOf(own)) + BigInt(ownOffset(own));
   }
 
   set address(address: bigint) {
@@ -67,7 +67,7 @@ export class TakenMemory {
   /** Uses JavaScript's own memory, which must not be empty: empty memory has no address. */
   useOwn(own: MemoryArgument): void {
     this.#own = own;
-    this.bytes = own.byteLength;
+    this.bytes = lengthOf(own);
     this.memoryType = UCS_MEMORY_TYPE.HOST;
   }
 
@@ -115,7 +115,12 @@ export class TakenMemory {
 }
 
 function bufferOf(own: MemoryArgument): ArrayBuffer {
-  return ArrayBuffer.isView(own) ? own.buffer : own;
+  return ArrayBuffer.isView(own) ? ownBuffer(own) as ArrayBuffer : own;
+}
+
+/** Bytes of JavaScript's own memory. */
+export function lengthOf(own: MemoryArgument): number {
+  return ArrayBuffer.isView(own) ? ownLength(own) : ownSize(own);
 }
 
 /** The error of an operation whose memory was transferred. */

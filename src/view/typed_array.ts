@@ -13,7 +13,7 @@ import {
   type StridedLayout,
   type TypedArray,
 } from "../layout/mod.ts";
-import { MemoryBuffer } from "../memory/mod.ts";
+import { addressWithin, MemoryBuffer } from "../memory/mod.ts";
 import { unwrittenArrayBuffer } from "../native/mod.ts";
 
 /** Options of `StridedMemoryView.fromTypedArray`. */
@@ -26,9 +26,16 @@ const fromTypedArrayOptionNames = { shape: true } as const;
 /** The layout of a typed array's elements. See `StridedMemoryView.fromTypedArray`. */
 export function layoutOfArray(array: TypedArray, { itemsize }: DType, options: TypedArrayOptions): StridedLayout {
   checkOptions(options, fromTypedArrayOptionNames);
-  const layout = denseLayout(options.shape ?? [array.length], itemsize);
-  if (layout.volume !== array.length) throw otherCount(array, layout);
+  const { length } = array;
+  // With its ArrayBuffer's size, which is checked as well, this finds lengths that a subclass or a property overrides.
+  if (length * itemsize !== array.byteLength) throw otherBytes(array);
+  const layout = denseLayout(options.shape ?? [length], itemsize);
+  if (layout.volume !== length) throw otherCount(array, layout);
   return layout;
+}
+
+function otherBytes({ length, byteLength }: TypedArray): TypeError {
+  return new TypeError(`Cannot view ${length} elements of ${byteLength} bytes: the array's own length is overridden`);
 }
 
 /** Separate, so that V8 compiles the code that makes a view into one function. */
@@ -40,7 +47,9 @@ function otherCount(array: TypedArray, layout: StridedLayout): RangeError {
 
 /** The memory of a typed array, which its buffer keeps alive. */
 export function memoryOfArray({ buffer, byteOffset, byteLength }: TypedArray): MemoryBuffer {
-  if (buffer instanceof ArrayBuffer) return MemoryBuffer.fromArrayBuffer(buffer, byteOffset, byteLength);
+  if (buffer instanceof ArrayBuffer) {
+    return MemoryBuffer.fromOwner(addressWithin(buffer, byteOffset, byteLength), byteLength, null, buffer);
+  }
   throw new TypeError("Cannot view an array in shared memory, which has no address. Copy the array first.");
 }
 

@@ -107,6 +107,19 @@ export const ffiMutations: readonly Mutation[] = [
   ...law("ffi/writeTextFile", [
     ["  stdio.fclose(file);\n", "", "Every file that is written stays open."],
   ]),
+  ...law("ffi/ownExtent", [
+    [
+      "return (view instanceof DataView ? lengthOfDataView.call(view) : lengthOfTyped.call(view)) as number;",
+      "return view.byteLength;",
+      "Native code writes beyond an array that says it is longer.",
+    ],
+    [
+      "return (view instanceof DataView ? offsetOfDataView.call(view) : offsetOfTyped.call(view)) as number;",
+      "return view.byteOffset;",
+      "Native code reads what is beside an array.",
+    ],
+    ["return sizeOfBuffer.call(buffer) as number;", "return buffer.byteLength;", "A buffer exposes other memory."],
+  ]),
   ...law("ffi/exactAddress", [
     ["return number < exactEnd ? number : 0;", "return number;", "An address is rounded, and other memory is written."],
     ["(halves[1] ?? 0) * 2 ** 32", "(halves[1] ?? 0)", "The upper half of an address is lost."],

@@ -14,6 +14,7 @@ import { Ucx } from "../../src/ucx/ucx.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { apart, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
 import { laidOut } from "../support/laid_out.ts";
+import { liars } from "../support/liars.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Kinds of JavaScript memory, over a part of an ArrayBuffer of 64 bytes. */
@@ -225,4 +226,16 @@ test("UCX gets a GPU's memory with a context current, in which it can make progr
   assertEquals(isCurrent(), false);
   take(buffer);
   assertEquals(isCurrent(), true);
+});
+
+test("of an array that tells lies about its memory, nothing else is sent or written", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(worker.address);
+  for (const make of Object.values(liars)) {
+    const [liar, into] = [make(), new Uint8Array(100)];
+    assertEquals((await Promise.all([worker.recv(into), endpoint.send(liar)]))[0].length, 8);
+    const tooLong = assertRejects(() => worker.recv(liar), Error, "longer than the memory");
+    await Promise.all([tooLong, endpoint.send(new Uint8Array(9))]);
+  }
 });
