@@ -115,7 +115,7 @@ function findArray(
   if (size - to < promised) {
     throw new NpyError(`the file is truncated: its header promises ${promised} bytes of data, it has ${size - to}`);
   }
-  const alignment = dtype.name.startsWith("complex") ? dtype.itemsize / 2 : dtype.itemsize;
+  const { alignment } = dtype;
   if (to % alignment !== 0) {
     throw new NpyError(
       `its elements begin at byte ${to}, not a multiple of ${alignment}. Use readNpy, which copies them`,

@@ -4,6 +4,7 @@ import { checkMade } from "./made.ts";
 import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray, ElementOf, WritableOf } from "./dtype_names.ts";
 import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
 import {
+  CODE,
   SCALAR_TYPES,
   type ScalarType,
   type TypedArray,
@@ -144,6 +145,14 @@ export class DType<Name extends DTypeName = DTypeName> {
     this.arrowFormat = isPlain ? scalar.arrowFormat : this.name === "bool1_packed" ? "b" : null;
     this.typedArray = typedArrayFor(scalar.name);
     this.#scalar = scalar;
+  }
+
+  /**
+   * Bytes of which addresses of elements are multiples where typed arrays and kernels read them: the size of one lane,
+   * and of one part of a complex number; as NumPy's `dtype.alignment`.
+   */
+  get alignment(): number {
+    return Math.max(1, this.bits / (this.dlpack.code === CODE.complex ? 16 : 8));
   }
 
   /**

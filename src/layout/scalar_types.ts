@@ -58,7 +58,7 @@ export interface ScalarType {
 }
 
 /** DLDataTypeCode of DLPack 1.3. */
-const CODE = {
+export const CODE = {
   int: 0,
   uint: 1,
   float: 2,

@@ -54,7 +54,11 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
    *
    * @internal
    */
-  abstract [sameMemory]<N extends DTypeName>(layout: StridedLayout, dtype: DType<N>): StridedMemoryView<N>;
+  abstract [sameMemory]<N extends DTypeName>(
+    layout: StridedLayout,
+    dtype: DType<N>,
+    offset?: number,
+  ): StridedMemoryView<N>;
 
   /** Address of the first element; 0n if there are none. */
   get ptr(): bigint {
@@ -116,8 +120,8 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
    * Views the same memory with another element type or layout. For a type of another itemsize, neighbours along the
    * last axis, which must be adjacent in memory, are joined or split: four float32 are two float64, or sixteen uint8.
    *
-   * @throws {RangeError} if the layout reaches outside the buffer, its itemsize is not that of the element type, or the
-   *   last axis cannot be repacked: the message says why
+   * @throws {RangeError} if the layout reaches outside the buffer, its itemsize is not that of the element type, the
+   *   last axis cannot be repacked, or the numbers would not be aligned (`DType.alignment`): the message says why
    * @throws {TypeError} if the layout is not a StridedLayout, such as one sent by another Worker
    */
   view<const T extends DTypeLike>(as: T | ViewOptions<T> & { readonly dtype: T }): StridedMemoryView<DTypeNameOf<T>>;
@@ -129,7 +133,11 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
     const options = typeof as === "string" || as instanceof DType ? { dtype: as } : as;
     checkOptions(options, viewOptionNames);
     const dtype = options.dtype === undefined ? this.dtype : DType.from(options.dtype);
-    const { layout = repackedFor(this, dtype) } = options;
+    const { layout } = options;
+    if (layout === undefined) {
+      const { layout, offset } = repackedFor(this, dtype);
+      return this[sameMemory](layout, dtype, offset);
+    }
     if (!(layout instanceof StridedLayout)) throw noLayout(layout);
     return this[sameMemory](layout, dtype);
   }
@@ -222,12 +230,26 @@ function noLayout(given: unknown): TypeError {
 }
 
 // law view/repackedFor: view/array_model
-/** The layout of elements of another type in the same memory. */
-function repackedFor({ layout, buffer, offset }: ArrayParts, { itemsize }: DType): StridedLayout {
-  if (itemsize === layout.itemsize) return layout;
-  if (layout.volume === 0) return emptyOf(layout, itemsize);
-  // The address matters: neither a device nor a typed array can use an element that is not aligned to its size.
-  return layout.repacked(itemsize, { dataPtr: buffer.ptr + BigInt(offset) });
+/** The layout of elements of another type in the same memory, and where it begins. */
+function repackedFor({ layout, buffer, offset }: ArrayParts, dtype: DType): { layout: StridedLayout; offset: number } {
+  const { itemsize, alignment } = dtype;
+  if (itemsize === layout.itemsize) return { layout, offset };
+  if (layout.volume === 0) return { layout: emptyOf(layout, itemsize), offset };
+  const skipped = layout.sliceOffsetInBytes;
+  if (!Number.isInteger(skipped)) return { layout: layout.repacked(itemsize), offset }; // it says what is in the way
+  const first = buffer.ptr + BigInt(offset + skipped);
+  // Neither a device nor a typed array can use a number that is not aligned to its size.
+  if (first % BigInt(alignment) !== 0n) throw notAligned(dtype, first);
+  const { shape, strides } = layout;
+  const fromFirst = StridedLayout.from({ shape, strides, itemsize: layout.itemsize, sliceOffset: 0 });
+  return { layout: fromFirst.repacked(itemsize), offset: offset + skipped };
+}
+
+function notAligned({ name, alignment }: DType, address: bigint): RangeError {
+  return new RangeError(
+    `Cannot view elements at address ${address} as ${name}: it is not aligned to ${alignment} bytes. copy() first: ` +
+      "its memory is",
+  );
 }
 
 /** The layout of no elements: there is no memory whose strides or address could be in the way. */

@@ -344,8 +344,12 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Copy
   }
 
   /** @internal */
-  override [sameMemory]<N extends DTypeName>(layout: StridedLayout, dtype: DType<N>): StridedMemoryView<N> {
-    const { buffer, offset, readonly } = this;
+  override [sameMemory]<N extends DTypeName>(
+    layout: StridedLayout,
+    dtype: DType<N>,
+    offset: number = this.offset,
+  ): StridedMemoryView<N> {
+    const { buffer, readonly } = this;
     if (layout.itemsize !== dtype.itemsize) throw noItemsize(layout, dtype);
     checkBounds(buffer, offset, layout);
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);

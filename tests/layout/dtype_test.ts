@@ -275,3 +275,11 @@ test("dtypes asked for twice are the same, and equal only those stored alike", (
   assertFalse(DType.from("int8").equals(DType.from("int8x2")));
   assertEquals(`${DType.from("<c16")}`, "complex128");
 });
+
+test("elements are aligned to a lane, and to a part of a complex number, as in C", () => {
+  const alignments = ["bool", "uint16", "int64", "bfloat16", "complex64", "complex128", "float8_e5m2", "float4_e2m1fn"]
+    .map((name) => DType.from(name).alignment);
+  assertEquals(alignments, [1, 2, 8, 2, 4, 8, 1, 1]);
+  const lanes = ["uint8x3", "float32x3", "float4_e2m1fnx2", "int4_packed", "complex32", "float64x2"];
+  assertEquals(lanes.map((name) => DType.from(name).alignment), [1, 4, 1, 1, 2, 8]);
+});

@@ -140,7 +140,12 @@ export const viewMutations: readonly Mutation[] = [
       "",
       "An array without elements cannot be viewed with another type.",
     ],
-    [", { dataPtr: buffer.ptr + BigInt(offset) }", "", "Elements of another size are not aligned."],
+    ["if (first % BigInt(alignment) !== 0n) throw", "if (false) throw", "Elements of another size are not aligned."],
+    [
+      "itemsize: layout.itemsize, sliceOffset: 0 })",
+      "itemsize: layout.itemsize, sliceOffset: layout.sliceOffset })",
+      "Elements of another size are sought further on.",
+    ],
   ]),
   ...law("view/dtypeOfNested", [
     [

@@ -114,7 +114,8 @@ test("neighbours on the last axis are joined and split by types of other sizes, 
     300,
   );
   const odd = StridedMemoryView.fromTypedArray(new Uint8Array(9)).sliced(slice(1));
-  assertThrows(() => odd.view("uint16"), RangeError, "slice offset");
+  assertThrows(() => odd.view("uint16"), RangeError, "is not aligned to 2 bytes. copy() first");
+  assertEquals(odd.copy().view("uint16").size, 4);
   const apartFrom = StridedMemoryView.fromTypedArray(new Uint8Array(16), { shape: [4, 4] }).T;
   assertThrows(() => apartFrom.view("uint16"), RangeError, "its stride must be 1");
   const { buffer } = StridedMemoryView.zeros([9], "uint8");
@@ -124,6 +125,38 @@ test("neighbours on the last axis are joined and split by types of other sizes, 
   packed.fill(1.5);
   assertEquals(packed.view("uint8").toArray(), [0x33, 0x33, 0x33]);
 });
+
+// Whether it succeeded depended on the address, and on where a slice began.
+test("elements with lanes, and parts of arrays, are viewed wherever their numbers are aligned", () => {
+  const pairs = fc.constantFrom(
+    ["uint8", "uint8x3", 3] as const,
+    ["uint16", "uint16x3", 3] as const,
+    ["float32", "float32x3", 3] as const,
+    ["float64", "complex128", 2] as const,
+    ["float32", "complex64", 2] as const,
+  );
+  check(
+    fc.property(pairs, fc.nat(7), fc.integer({ min: 1, max: 5 }), fc.nat(5), ([from, to, ratio], skip, count, row) => {
+      const columns = ratio * count;
+      const whole = StridedMemoryView.arange(skip + 6 * columns, { dtype: from });
+      const part = whole.sliced(slice(skip)).reshaped([6, columns]).sliced(slice(row, null), slice());
+      const seen = part.view(to);
+      assertEquals(seen.shape, [6 - row, count]);
+      assertEquals(
+        numbersIn(seen.toArray()),
+        Array.from({ length: (6 - row) * columns }, (_, i) => skip + row * columns + i),
+      );
+      assertEquals(seen.view(from).toArray(), part.toArray());
+    }),
+    200,
+  );
+});
+
+/** The numbers in nested values: of lanes, and of both parts of complex numbers. */
+function numbersIn(value: unknown): number[] {
+  if (typeof value === "number") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(numbersIn) : [];
+}
 
 // The strides and the address of no elements were in the way.
 test("no elements are viewed with another type as one row of them would be, and stay none", () => {
