@@ -11,7 +11,7 @@ import {
 } from "../../bindings/dlpack.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isAddress, isFarFromEnds, lowHalf } from "../ffi/mod.ts";
-import { bytesBefore, bytesFrom, DType } from "../layout/mod.ts";
+import { bytesBefore, bytesFrom, DType, isOfOtherCopy } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import type { MakeArray } from "../copy/mod.ts";
 import {
@@ -63,7 +63,7 @@ function takeTensor<T>(
   return take(tensor.ptr, tensor.version !== null, tensor, stream, device, make);
 }
 
-// law dlpack/ask: dlpack/import, dlpack/fuzz
+// law dlpack/ask: dlpack/import, dlpack/fuzz, public/two_copies
 function ask<T>(source: DlpackSource, options: ImportOptions, make: MakeArray<T>): T {
   const maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] as const;
   const made: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
@@ -78,6 +78,10 @@ function ask<T>(source: DlpackSource, options: ImportOptions, make: MakeArray<T>
 
 /** Wraps a producer's own struct as a tensor, so that it is released if the import fails. */
 function wrap(made: unknown): DlpackTensor {
+  if (isOfOtherCopy(made)) { // of which the members are known
+    const tensor = made as DlpackTensor;
+    return new DlpackTensor(tensor.take(), tensor.version, { isReleased: () => false });
+  }
   const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = Object(
     made,
   );

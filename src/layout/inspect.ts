@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { packageCopy, thisCopy } from "./package_copy.ts";
 import { show } from "./shape.ts";
 
 /** The members by which Deno, and Node and Bun, let an object customize its inspection. */
@@ -46,6 +47,7 @@ export function showAs<T extends object>(
   made.add(toText);
   const define = (name: PropertyKey, value: unknown) =>
     Object.defineProperty(of.prototype, name, { value, writable: true, configurable: true });
+  define(packageCopy, thisCopy);
   for (const symbol of symbols) define(symbol, inspect);
   if (isToBeMade(of.prototype, "toString")) define("toString", toText);
   if (inJson === "text" && isToBeMade(of.prototype, "toJSON")) define("toJSON", toText);

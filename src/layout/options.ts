@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isOfOtherCopy } from "./package_copy.ts";
 import { show } from "./shape.ts";
 
 /** The names of options: a table that does not compile if a name is missing or is not an option. */
@@ -20,7 +21,9 @@ export const none: Readonly<Record<never, never>> = Object.freeze({});
 export function checkOptions<Options extends object>(options: Options, known: OptionNames<Options>): void {
   if (options === none) return;
   if (typeof options !== "object" || options === null) throw noOptions(options, known);
-  for (const name in options) if (known[name] !== true) throw unknownOption(name, known);
+  for (const name in options) {
+    if (known[name] !== true) throw isOfOtherCopy(options) ? noOptions(options, known) : unknownOption(name, known);
+  }
 }
 
 function noOptions(value: unknown, known: object): TypeError {

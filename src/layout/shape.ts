@@ -1,4 +1,5 @@
 /** Shared by all operations on shapes and strides: the type, the limits, the checks and the formatting for errors. */
+import { isOfOtherCopy } from "./package_copy.ts";
 
 /** The extents of an array, outermost axis first; `[]` is a scalar. */
 export type Shape = readonly number[];
@@ -55,26 +56,49 @@ function rarerArrayOf(count: number, value: number): number[] {
 
 /** Formats extents or strides as Python does: `(4, 5)`, `(20,)`, `()`. */
 export function formatShape(values: readonly unknown[]): string {
-  return values.length === 1 ? `(${show(values[0])},)` : `(${values.map(show).join(", ")})`;
+  return show(values);
 }
 
-/** Formats any value for an error message: strings quoted, bigints with their n. */
+/** The most values of an array that an error message shows, and how deep arrays in it are shown. */
+const [mostShown, deepestShown] = [100, 3];
+
+// law layout/show: layout/show
+/**
+ * Formats any value for an error message: strings quoted, bigints with their n. It does not fail, whatever the value
+ * is: the message would be lost.
+ */
 export function show(value: unknown): string {
+  try {
+    return shownAt(value, 0);
+  } catch {
+    return "a value that cannot be shown"; // a revoked proxy, an own toString that throws
+  }
+}
+
+function shownAt(value: unknown, depth: number): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
-  if (Array.isArray(value)) return formatShape(value);
+  if (typeof value === "function") return "a function";
+  if (Array.isArray(value)) return depth < deepestShown ? shownArray(value, depth + 1) : "an array";
   if (typeof value === "object" && value !== null && Object.hasOwn(value, "toString") === false) {
     const name = Object.getPrototypeOf(value)?.constructor?.name;
-    return typeof name === "string" && name !== "" ? `an instance of ${name}` : "an object";
+    const copy = isOfOtherCopy(value) ? " of another copy of this package: this program has loaded two" : "";
+    return typeof name === "string" && name !== "" ? `an instance of ${name}${copy}` : "an object";
   }
   return String(value);
 }
 
+function shownArray(values: readonly unknown[], depth: number): string {
+  const shown = Array.from(values.slice(0, mostShown), (value) => shownAt(value, depth)); // of holes, too
+  if (values.length > mostShown) shown.push("...");
+  return values.length === 1 ? `(${shown[0]},)` : `(${shown.join(", ")})`;
+}
+
 /** As {@linkcode show}, for values that may be anything: omits a function's source and long strings. */
 export function showGiven(value: unknown): string {
-  if (typeof value === "function") return "a function";
   if (typeof value === "string" && value.length > 40) return `a string of ${value.length} characters`;
-  return Array.isArray(value) ? "an array" : show(value);
+  const shown = show(value);
+  return shown.startsWith("(") ? "an array" : shown; // nothing else is shown in parentheses
 }
 
 /**

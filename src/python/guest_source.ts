@@ -2497,18 +2497,18 @@ def datetime_of(milliseconds):
     return epoch + datetime.timedelta(milliseconds=milliseconds)
 
 
-# law python/milliseconds_of: python/conversions
+# law python/milliseconds_of: python/conversions, python/frame
 def milliseconds_of(moment):
     """Return how many milliseconds after the beginning of 1970 a moment is; None for one that is missing (pandas' NaT).
 
-    A moment without a time zone is local time.
+    A moment without a time zone is local time, but of pandas in UTC, as in the timestamp() of each.
     """
     import datetime
 
     if moment != moment:
         return None
     if moment.tzinfo is None:
-        moment = moment.astimezone()
+        moment = moment.tz_localize("UTC") if hasattr(moment, "tz_localize") else moment.astimezone()
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (moment - epoch) // datetime.timedelta(milliseconds=1)
 

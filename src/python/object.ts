@@ -14,7 +14,7 @@ import { pointerOf } from "./take_capsule.ts";
 import { openArray, openStream } from "./arrow_capsules.ts";
 import { arraySource, StridedMemoryView } from "../view/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
-import { checkOptions, isPlainObject, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, isPlainObject, type OptionNames, packageCopy, thisCopy } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { exceptionBehind, PythonError } from "./error.ts";
 import { errorOf, pendingError, takeException } from "./exception.ts";
@@ -66,8 +66,8 @@ export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Dis
   /** The item for an index, a key, a slice, or several of them: Python's `object[a, b]`. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   $item(...keys: unknown[]): any;
-  /** Sets the item for a key. */
-  $setItem(key: unknown, value: unknown): void;
+  /** Sets the item for an index, a key, a slice, or several of them: Python's `object[a, b] = value`. */
+  $setItem(...keysAndValue: [key: unknown, ...keys: unknown[], value: unknown]): void;
   /**
    * A deep copy of the object: lists and tuples as arrays, dicts as Maps, sets as Sets, bytes as Uint8Array, datetimes
    * of the module datetime as Dates. With `{ objects: true }` dicts become plain objects.
@@ -131,7 +131,10 @@ function viewOf(handle: Handle, given: ImportOptions): StridedMemoryView {
     }
     if (hasBuffer(python, object)) return importBuffer(python, object);
     if (offersArray(python, object)) return importArray(python, object, options, python.kindOf(object), true);
-    throw new TypeError(`Cannot view ${python.show(object)}: expected a Python array`);
+    const way = python.hasProtocol(object, "__arrow_c_stream__")
+      ? "ArrowStream.from views its columns, or convert it with its to_numpy()"
+      : "numpy.asarray(it) may be one";
+    throw new TypeError(`Cannot view ${python.show(object)}: expected a Python array. ${way}`);
   });
 }
 
@@ -239,7 +242,9 @@ function isFunctionOfPromise(value: unknown): boolean {
 const traps: ProxyHandler<Target> = {
   get(target, key) {
     const handle = handleIn(target);
-    if (typeof key === "symbol") return key === behind ? handle : memberOf(handle, key);
+    if (typeof key === "symbol") {
+      return key === behind ? handle : key === packageCopy ? thisCopy : memberOf(handle, key);
+    }
     if (key.charCodeAt(0) === 36) return memberOf(handle, key); // $
     if (isIndex(key)) return indexedValue(handle, key);
     if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) return answerToJavaScript(handle, key);
@@ -311,7 +316,7 @@ const members: ReadonlyMap<string | symbol, (handle: Handle) => (...args: never[
   ["$call", (handle) => (...args: readonly unknown[]) => callByParts(handle, args, wrap)],
   ["$get", (handle) => (name: string) => attributeUnconverted(handle, name)],
   ["$item", (handle) => (...keys: readonly unknown[]) => itemValue(handle, keys)],
-  ["$setItem", (handle) => (key: unknown, value: unknown) => setItem(handle, key, value)],
+  ["$setItem", (handle) => (...args: readonly unknown[]) => setItem(handle, args)],
   ["$value", (handle) => (asked?: PythonValueOptions) => {
     if (asked !== undefined) checkOptions(asked, valueOptionNames);
     const value = copyOf(handle);
@@ -345,9 +350,8 @@ function copyOf(handle: Handle): unknown {
     return python.locked(() => copyOut(python, object, (other) => fromPython(python, python.retain(other), options)));
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
-    throw new TypeError(`Cannot copy ${show(handle).slice(0, 100)}: it contains itself, or is nested too deeply`, {
-      cause,
-    });
+    const shown = python.locked(() => python.show(object)); // whatever its repr() does
+    throw new TypeError(`Cannot copy ${shown}: it contains itself, or is nested too deeply`, { cause });
   }
 }
 

@@ -114,14 +114,22 @@ export function deleteAttribute(handle: Handle, name: string): void {
   }
 }
 
-// law python/setItem: python/object, python/frame, python/leaks
-/** Sets the item for a key. */
-export function setItem(handle: Handle, key: unknown, value: unknown): void {
+// law python/setItem: python/object, python/frame, python/leaks, python/values
+/**
+ * Sets the item for a key, or for several: `object[a, b] = value`.
+ *
+ * @param args the keys, then the value
+ */
+export function setItem(handle: Handle, args: readonly unknown[]): void {
+  if (args.length < 2) throw new TypeError("Cannot set an item: expected a key, or several, and then the value");
   const { python } = handle;
   python.enter();
   try {
     const { object } = handle; // before a stream among the values is consumed
-    inFrame(python, "set_item", object, toPython(python, [key, value]));
+    const made = toPython(python, args);
+    const [value = 0n, ...keys] = [made.at(-1), ...made.slice(0, -1)];
+    const [first = 0n] = keys;
+    inFrame(python, "set_item", object, [keys.length === 1 ? first : python.tuple(keys), value]);
   } finally {
     python.leave();
   }

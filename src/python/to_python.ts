@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { Slice } from "../layout/mod.ts";
+import { isOfOtherCopy, show, showGiven, Slice } from "../layout/mod.ts";
 import { isArraySource, StridedMemoryView } from "../view/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { ArrowArray, ArrowStreamExport, isVortexForm } from "../arrow/mod.ts";
@@ -39,8 +39,16 @@ export function toPython(python: Interpreter, values: readonly unknown[]): bigin
     return made;
   } catch (error) {
     for (const object of made) python.release(object);
-    throw error;
+    if (!(error instanceof RangeError && isStackOverflow(error))) throw error;
+    throw new TypeError("Cannot pass Python a container that is nested so deeply that no stack is left", {
+      cause: error,
+    });
   }
+}
+
+/** V8's and JavaScriptCore's error where no stack is left. */
+function isStackOverflow({ message }: RangeError): boolean {
+  return message.startsWith("Maximum call stack size exceeded");
 }
 
 // law python/simpleObject: python/values, python/leaks
@@ -122,10 +130,11 @@ class Conversion {
     return simple !== 0n ? simple : this.#object(value as object);
   }
 
-  // law python/Conversion.object: python/object, python/frame, python/leaks
+  // law python/Conversion.object: python/object, python/frame, python/leaks, public/two_copies
   #object(value: object): bigint {
     const python = this.#python;
     if (Array.isArray(value)) return this.#list(value);
+    if (isOfOtherCopy(value)) throw ofOtherCopy(value);
     if (isFunction(value)) return python.javascript.give(value);
     if (value instanceof Map) return this.#dict(value);
     if (value instanceof Set) return this.#set(value);
@@ -149,7 +158,7 @@ class Conversion {
       );
     }
     throw new TypeError(
-      `Cannot pass an instance of ${value.constructor.name} to Python: expected a value, an array, a list, a plain ` +
+      `Cannot pass ${showGiven(value)} to Python: expected a value, an array, a list, a plain ` +
         "object, a Map, a Set, a Date, a function, a PythonError, or a Python object",
     );
   }
@@ -265,6 +274,13 @@ function datetimeOf(python: Interpreter, date: Date): bigint {
     throw new RangeError(`Cannot pass ${given} to Python: its datetime covers only the years 1 to 9999. Pass a number`);
   }
   return python.callHelper("datetime_of", [python.smallInteger(milliseconds)]);
+}
+
+function ofOtherCopy(value: object): TypeError {
+  const what = isFunction(value)
+    ? "a PyObject of another copy of this package: this program has loaded two"
+    : show(value);
+  return new TypeError(`Cannot pass ${what}. Get it from this one, or pass StridedMemoryView.from(view)`);
 }
 
 /** Whether a value can be called. */

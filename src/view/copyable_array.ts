@@ -42,6 +42,7 @@ export abstract class CopyableArray<out D extends DTypeName = DTypeName> extends
   /** @internal */
   abstract [copyToNew](options: ArrayCopyOptions): StridedMemoryView;
 
+  // law view/copyFrom: view/array_copies
   /**
    * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
    * layouts and wherever they are. If the two overlap, the elements arrive as they were before the copy. With
@@ -70,7 +71,9 @@ export abstract class CopyableArray<out D extends DTypeName = DTypeName> extends
    * ```
    */
   copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
-    copyElements(this.#viewOf(source), this, options);
+    if (source instanceof CopyableArray) return copyElements(source, this, options); // often called for a few elements
+    using view = this[viewAny](source); // of a typed array, or of a foreign one, which it returns
+    copyElements(view, this, options);
   }
 
   /**
@@ -79,16 +82,16 @@ export abstract class CopyableArray<out D extends DTypeName = DTypeName> extends
    * @throws {TypeError | RangeError} as `copyFrom` does
    */
   explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): string {
-    return explainCopy(this.#viewOf(source), this, options);
+    if (source instanceof CopyableArray) return explainCopy(source, this, options);
+    using view = this[viewAny](source);
+    return explainCopy(view, this, options);
   }
 
   /** Copies the elements into another view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
   copyTo(destination: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
-    copyElements(this, this.#viewOf(destination), options);
-  }
-
-  #viewOf(array: StridedMemoryView | TypedArray): StridedMemoryView {
-    return array instanceof CopyableArray ? array : this[viewAny](array); // copies of a few elements are called often
+    if (destination instanceof CopyableArray) return copyElements(this, destination, options);
+    using view = this[viewAny](destination);
+    copyElements(this, view, options);
   }
 
   /**

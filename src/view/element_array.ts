@@ -11,6 +11,7 @@ import {
   type DTypeLike,
   type DTypeName,
   type ElementOf,
+  isOfOtherCopy,
   none,
   type OneDTypeName,
   type OptionNames,
@@ -182,8 +183,13 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
   /**
    * Whether the other is a view of the same shape and dtype with equal elements, wherever they are. Elements compare as
    * by `===`, so NaN equals nothing. Elements on a device are copied to the host, which waits for them.
+   *
+   * @throws {TypeError} for a view of another copy of this package
    */
   equals(other: unknown): boolean {
+    if (isOfOtherCopy(other)) {
+      throw new TypeError(`Cannot compare with ${show(other)}. StridedMemoryView.from(it) is one of this copy`);
+    }
     return other instanceof ElementArray && hasEqualElements(this, other);
   }
 

@@ -112,6 +112,7 @@ export const dlpackMutations: readonly Mutation[] = [
   ]),
   ...law("dlpack/ask", [
     ["    tensor.close(); // made for this import only\n", "", "A tensor made by a refused source leaks."],
+    ["  if (isOfOtherCopy(made)) {", "  if (false) {", "Views of another copy of the package are refused."],
   ]),
   ...law("dlpack/streamFor", [
     [

@@ -294,6 +294,27 @@ export const layoutMutations: readonly Mutation[] = [
     ["2 * (options.depth - first)", "0", "Bun's console prints rows without indentation."],
     [' || "showHidden" in options', "", "Bun's util.inspect indents rows twice."],
   ]),
+  ...law("layout/show", [
+    ["depth < deepestShown ? ", "true ? ", "An error about an array that contains itself is another error."],
+    ["values.slice(0, mostShown)", "values", "An error about a large array takes all memory."],
+    [
+      '  } catch {\n    return "a value that cannot be shown"',
+      '  } catch (error) {\n    throw error; return ""',
+      "An error is lost.",
+    ],
+  ]),
+  ...law("layout/isOfOtherCopy", [
+    [
+      "copy !== undefined && copy !== thisCopy",
+      "false",
+      "Objects of another copy lead to errors about something else.",
+    ],
+    [
+      "    return false; // a proxy",
+      "    return true; // a proxy",
+      "A revoked proxy is taken for another copy's object.",
+    ],
+  ]),
   ...law("layout/giveName", [
     ["  checkName(name);\n  names", "  names", "Empty names are accepted."],
   ]),

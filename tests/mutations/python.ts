@@ -333,6 +333,8 @@ export const pythonMutations: readonly Mutation[] = [
     ["  if (found < 0) errors.PyErr_Clear();", "", "A dict's own test for a key that fails makes the next call fail."],
   ]),
   ...law("python/setItem", [
+    ["keys.length === 1 ? first : ", "true ? first : ", "A value for two keys is set for the first alone."],
+    ["if (args.length < 2) throw", "if (false) throw", "An item without a value becomes None."],
     [
       "python.release(python.check(python.tryCallFramed(python.helper(helper), call, 0n)))",
       "python.release(python.check(python.tryCall(python.helper(helper), call)))",
@@ -425,6 +427,11 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/Conversion.object", [
+    [
+      "    if (isOfOtherCopy(value)) throw ofOtherCopy(value);\n",
+      "",
+      "An object of another copy of the package is passed as a function.",
+    ],
     [
       "      using view = StridedMemoryView.from(value);",
       "      const view = StridedMemoryView.from(value);",
@@ -1013,6 +1020,11 @@ export const pythonMutations: readonly Mutation[] = [
     ["        if (byte >= 0x80) return", "        if (false) return", "Every byte of a text becomes a character."],
   ]),
   ...law("python/toPython", [
+    [
+      "if (!(error instanceof RangeError && isStackOverflow(error))) throw",
+      "if (true) throw",
+      "The engine's error says nothing.",
+    ],
     [
       "    for (const object of made) python.release(object);\n",
       "",

@@ -125,9 +125,14 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/milliseconds_of", [
     [
-      "        moment = moment.astimezone()\n",
-      "        moment = moment.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=5)))\n",
+      "else moment.astimezone()\n",
+      "else moment.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=5)))\n",
       "Local time is interpreted in another time zone.",
+    ],
+    [
+      'moment.tz_localize("UTC") if hasattr(moment, "tz_localize") else ',
+      "",
+      "A time of pandas cannot be converted, nor anything that contains it.",
     ],
   ]),
   ...law("python/step_of", [

@@ -134,9 +134,21 @@ export const viewMutations: readonly Mutation[] = [
     ],
     ["if (shape.length > 64)", "if (shape.length > 1e9)", "A container that contains itself is followed without end."],
   ]),
+  ...law("view/copyFrom", [
+    [
+      "using view = this[viewAny](source); // of",
+      "const view = this[viewAny](source); // of",
+      "A foreign array is kept until it is collected.",
+    ],
+    [
+      "if (source instanceof CopyableArray) return explainCopy",
+      "if (false) return explainCopy",
+      "An explanation closes the array that it is about.",
+    ],
+  ]),
   ...law("view/repackedFor", [
     [
-      "  if (layout.volume === 0) return emptyOf(layout, itemsize);\n",
+      "  if (layout.volume === 0) return { layout: emptyOf(layout, itemsize), offset };\n",
       "",
       "An array without elements cannot be viewed with another type.",
     ],

@@ -2,7 +2,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { kwargs, type PyObject, Python, PythonError } from "../../mod.ts";
+import { kwargs, type PyObject, Python, PythonError, StridedMemoryView } from "../../mod.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { examplesOf, runExample } from "../support/examples.ts";
 import { needs } from "../support/needs.ts";
@@ -190,4 +190,17 @@ test(...needs(missingPandas, "columns and items of pandas' objects can be set"),
   using series: PyObject = python.import("pandas")["Series"].$call([1, 2]);
   series[0] = 5;
   assertEquals([frame.$item("b")["tolist"]().$value(), series["tolist"]().$value()], [[3, 4], [5, 2]]);
+  // The error said only that it is no array.
+  assertThrows(() => StridedMemoryView.from(series), TypeError, "ArrowStream.from views its columns");
+});
+
+// They failed: "tz_convert() takes exactly 2 positional arguments".
+test(...needs(missingPandas, "pandas' times without a zone are those of its timestamp()"), () => {
+  const python = open();
+  const Timestamp = python.import("pandas")["Timestamp"];
+  using moments: PyObject = python.builtins["list"]([Timestamp.$call("2020-06-01 12:30:00.001002003")]);
+  assertEquals(moments.$value(), [new Date("2020-06-01T12:30:00.001Z")]);
+  assertEquals(JSON.stringify(moments), '["2020-06-01T12:30:00.001Z"]');
+  using zoned: PyObject = Timestamp.$call("2020-06-01 12:30", kwargs({ tz: "Asia/Tokyo" }));
+  assertEquals(zoned.$value(), new Date("2020-06-01T03:30:00Z"));
 });

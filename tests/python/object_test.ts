@@ -299,7 +299,7 @@ test(...needs(missing, "an error shows the beginning of an object whose text is 
     const { message } = assertThrows(() => StridedMemoryView.from(object), TypeError);
     const isShort = text.length <= 100 && !text.includes("\n");
     const shown = isShort ? text : `an instance of Named (${text.split("\n", 1)[0]?.slice(0, 100).trimEnd()}...)`;
-    assertEquals(message, `Cannot view ${shown}: expected a Python array`);
+    assertEquals(message, `Cannot view ${shown}: expected a Python array. numpy.asarray(it) may be one`);
   }));
   using long: PyObject = python.evaluate("list(range(100_000))");
   assert(inspect(long).length < 11_000 && inspect(long).includes("more characters"));

@@ -94,6 +94,9 @@ test(...needs(missing, "a value without a counterpart is refused, and nothing is
   const loop: unknown[] = [];
   loop.push([loop]);
   assertThrows(() => repr(loop), TypeError, "contains itself");
+  let deep: unknown = 1;
+  for (let i = 0; i < 50_000; i++) deep = [deep];
+  assertThrows(() => repr(deep), TypeError, "nested so deeply");
   assertThrows(() => repr(Symbol("s")), TypeError, "symbol");
   assertThrows(() => repr(new WeakMap()), TypeError, "an instance of WeakMap");
   assertThrows(() => repr(1, kwargs({ x: new WeakMap() })), TypeError, "an instance of WeakMap");
@@ -161,6 +164,10 @@ class Point:
   assertEquals(table.$item("k")[-1], 30);
   assertEquals(table.$item("k").$item(slice(0, 2)).$value(), [10, 20]);
   table.$setItem("k", 7);
+  const counts = python.evaluate("{}");
+  counts.$setItem(0, 1, 5); // it set the item of 0 to 1
+  assertEquals(counts.$value(), new Map([[[0, 1], 5]]));
+  assertThrows(() => counts.$setItem("k"), TypeError, "and then the value");
   assertEquals(table.$value(), new Map<unknown, unknown>([[[0, 1], "a"], ["k", 7]]));
   assertEquals(String(python.builtins["float"].$call(1).$get("__class__")), "<class 'float'>");
   assertEquals(python.evaluate("b'\\x00\\xff'").$value(), Uint8Array.of(0, 255));

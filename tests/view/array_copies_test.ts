@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { Cuda, HostMemoryResource, slice, StridedMemoryView } from "../../mod.ts";
 import { DType } from "../../src/layout/mod.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
 import { apart, pattern, positionsOf } from "../support/arrays.ts";
 import { check, fc } from "../support/property.ts";
 import { laidOut } from "../support/laid_out.ts";
@@ -127,4 +128,19 @@ test("an array of the host stays where it is", () => {
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [4, 2], dtype: "int16" });
   assertEquals(view.to("host").ptr, view.ptr);
   assertEquals(view.sliced(slice(), 1).contiguous().strides, [1]);
+});
+
+// The import stayed until it was collected.
+test("a copy from a foreign array returns it, and one from a view leaves it open", () => {
+  const source = StridedMemoryView.fromArray([1, 2, 3]).copy();
+  const foreign = { __dlpack__: () => source.toDlpack() } as unknown as StridedMemoryView; // as untyped code may pass
+  const copied = StridedMemoryView.zeros([3]);
+  copied.copyFrom(foreign);
+  assertEquals([copied.toArray(), liveExports()], [[1, 2, 3], 0]);
+  copied.copyFrom(source);
+  assertEquals(copied.explainCopyFrom(foreign), copied.explainCopyFrom(source));
+  const other = StridedMemoryView.zeros([3]);
+  copied.copyTo(other);
+  copied.copyTo({ __dlpack__: () => other.toDlpack() } as unknown as StridedMemoryView);
+  assertEquals([other.toArray(), source.buffer.isClosed, liveExports()], [[1, 2, 3], false, 0]);
 });

@@ -1,0 +1,65 @@
+/**
+ * Two copies of the package in one program: views cross by DLPack, and everything else is refused with the reason.
+ */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import * as here from "../../mod.ts";
+import { isOfOtherCopy } from "../../src/layout/mod.ts";
+import { needs } from "../support/needs.ts";
+import { findPython } from "../support/python.ts";
+import { scratchFolder } from "../support/scratch.ts";
+
+const folder = scratchFolder();
+for (const part of ["mod.ts", "src", "bindings"]) {
+  cpSync(fileURLToPath(new URL(`../../${part}`, import.meta.url)), join(folder, part), { recursive: true });
+}
+const there: typeof here = await import(pathToFileURL(join(folder, "mod.ts")).href);
+const reason = "of another copy of this package: this program has loaded two";
+/** An object of the other copy, as the compiler sees it: as if it were of this one. */
+const view = there.StridedMemoryView.fromArray([1, 2, 3]);
+
+test("a view of another copy is viewed, and its memory is returned", () => {
+  {
+    using seen = here.StridedMemoryView.from(view);
+    assertEquals([seen.toArray(), seen.ptr], [[1, 2, 3], view.ptr]);
+    const copied = here.StridedMemoryView.zeros([3]);
+    copied.copyFrom(view);
+    assertEquals(copied.toArray(), [1, 2, 3]);
+    assertEquals(there.liveExports(), 1);
+  }
+  assertEquals([there.liveExports(), here.liveExports()], [0, 0]);
+});
+
+test("objects of another copy are refused with the reason, wherever they are no views", () => {
+  const mine = here.StridedMemoryView.fromArray([1, 2, 3]);
+  const ways: (() => unknown)[] = [
+    () => mine.equals(view),
+    () => mine.sliced(there.slice(1)),
+    () => here.StridedMemoryView.zeros([2], there.DType.from("int32")),
+    () =>
+      here.StridedMemoryView.fromBuffer(there.MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8)), {
+        shape: [8],
+        dtype: "uint8",
+      }),
+  ];
+  for (const way of ways) assertThrows(way, TypeError, reason);
+  assertEquals([mine, view, 5, null, () => {}, {}].map(isOfOtherCopy), [false, true, false, false, false, false]);
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  assert(!isOfOtherCopy(proxy));
+});
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+test(...needs(missing, "Python is passed nothing of another copy, which would be a function or a mystery"), () => {
+  const home = typeof found === "string" ? "" : found.executable;
+  const [mine, other] = [here, there].map((one) => one.Python.open({ home }));
+  assert(mine !== undefined && other !== undefined);
+  for (const what of [view, other.evaluate("[1, 2]"), there.kwargs({ a: 1 }), there.slice(1)]) {
+    assertThrows(() => mine.builtins["len"](what), TypeError, reason);
+  }
+  assertEquals(mine.builtins["sum"](here.StridedMemoryView.from(view)), 6);
+});
