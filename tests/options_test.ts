@@ -267,6 +267,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "StridedMemoryView.__arrow_c_device_array__": ({ view }, wrong) => view.__arrow_c_device_array__(wrong),
   "StridedMemoryView.__arrow_c_array__": ({ view }, wrong) => view.__arrow_c_array__(wrong),
   "ArrowArray.from": ({ view }, wrong) => api.ArrowArray.from(view, wrong),
+  "ArrowArray.to": ({ array }, wrong) => array.to("host", wrong),
   "ArrowArray.toArrowDevice": ({ array }, wrong) => array.toArrowDevice(wrong),
   "ArrowArray.__arrow_c_device_array__": ({ array }, wrong) => array.__arrow_c_device_array__(wrong),
   "ArrowArray.__arrow_c_array__": ({ array }, wrong) => array.__arrow_c_array__(wrong),

@@ -3,9 +3,16 @@
  *
  * @module
  */
-import { checkMade, none, showAs, showGiven } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, showAs, showGiven } from "../layout/mod.ts";
 import type { CudaDevice } from "../device/mod.ts";
-import { type ArrayPlaceOptions, checkPlaceOfArray, type Place, StridedMemoryView, viewOf } from "../view/mod.ts";
+import {
+  type ArrayPlaceOptions,
+  checkPlaceOfArray,
+  type Place,
+  placeOptionNames,
+  StridedMemoryView,
+  viewOf,
+} from "../view/mod.ts";
 import {
   type ArrowDeviceArray,
   type ArrowField,
@@ -274,6 +281,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    */
   to(place: Place, options: ArrayPlaceOptions = none): ArrowArray {
     checkPlaceOfArray(place);
+    checkOptions(options, placeOptionNames);
     return arrayAt(this, place, options, (parts) => new ArrowArray(parts));
   }
 

@@ -63,7 +63,7 @@ export function readPartHeader(
     );
   }
   const parts = Array.from({ length: Number(count) }, (_, i) => {
-    const bytes = view.getBigUint64(at.bytes + 8 * i, littleEndian);
+    const bytes = view.getBigUint64(at.bytes + 8 * i, littleEndian); // beyond any memory if it is not exact
     return { bytes: Number(bytes), isCuda: view.getInt32(at.isCuda + 4 * i, littleEndian) !== 0 };
   });
   return { hasNext: next === 1, parts };

@@ -67,6 +67,11 @@ function maxParts(messageBytes: number): number {
   return Math.min(1_000_000, Math.max(100, messageBytes / 64));
 }
 
+function exceedsLimit(bytes: number, parts: number, most: number): UcxError {
+  const told = `The other side has sent ${bytes} bytes in ${parts} parts, but at most ${most} are accepted`;
+  return new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, told);
+}
+
 /** Options of {@linkcode UcxWorker.recvMany}. */
 export interface ReceiveManyOptions extends ReceiveOptions, PlaceOptions {
   /** The maximum size of all parts, in bytes; more is UCS_ERR_EXCEEDS_LIMIT. Default: as many as fit in memory. */
@@ -187,7 +192,7 @@ export class Receiver {
     const memory = new NewMemory(options);
     const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, owner?.over);
     const { before, pass } = this.#many.take(match);
-    let parts: Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> | undefined;
+    let parts: Promise<unknown> | undefined;
     try {
       if (before !== undefined) await abortable(before, signal);
       const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
@@ -195,8 +200,10 @@ export class Receiver {
       const first = await this.recv(header, { ...match, ...limits }, owner, plainTags);
       // Its parts are received even if the limits end this before they arrive: otherwise the next receive for the tag
       // would take them for messages.
-      const received = this.#recvParts(header, first, memory, owner, Math.min(most, options.messageBytes ?? Infinity));
-      parts = received;
+      const limit = Math.min(most, options.messageBytes ?? Infinity);
+      let discarded: Promise<void> | undefined;
+      const received = this.#recvParts(header, first, memory, owner, limit, (all) => discarded = all);
+      parts = Promise.allSettled([received]).then(() => discarded);
       return await abortable(received, signal).catch((error) => {
         received.then((views) => views.forEach((view) => view.close()), () => {});
         throw error;
@@ -208,13 +215,19 @@ export class Receiver {
   }
 
   // law ucx/Receiver.recvParts: ucx/message_parts, ucx/limits
-  /** Receives the parts that a header describes, and tells the sender's tag. */
+  /**
+   * Receives the parts that a header describes, and tells the sender's tag.
+   *
+   * @param discarding receives what settles when the parts of a message that is refused have been discarded: the next
+   *   receive for the tag would take them for messages
+   */
   async #recvParts(
     header: Uint8Array<ArrayBuffer>,
     { length, tag }: Received,
     memory: NewMemory,
     owner: Owner | null,
     most: number,
+    discarding: (discarded: Promise<void>) => void,
   ): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
     const fromSender = { tag, mask: everyBit };
     const parts: Part[] = [];
@@ -222,10 +235,9 @@ export class Receiver {
     for (let total = 0;;) {
       parts.push(...read.parts);
       total = read.parts.reduce((sum, { bytes }) => sum + bytes, total);
-      if (total > most || parts.length > maxParts(most)) {
-        const told =
-          `The other side has sent ${total} bytes in ${parts.length} parts, but at most ${most} are accepted`;
-        throw new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, told);
+      if (total > Math.min(most, Number.MAX_SAFE_INTEGER) || parts.length > maxParts(most)) {
+        discarding(this.#discard(parts.length, read.hasNext, fromSender, owner));
+        throw exceedsLimit(total, parts.length, most);
       }
       if (!read.hasNext) break;
       const received = await this.recv(header, fromSender, owner, plainTags);
@@ -234,6 +246,12 @@ export class Receiver {
     const views: StridedMemoryView<"uint8">[] = [];
     try {
       for (const { bytes } of parts) views.push(memory.bytes(bytes));
+    } catch (error) {
+      for (const view of views) view.close();
+      discarding(this.#discard(parts.length, false, fromSender, owner));
+      throw error;
+    }
+    try {
       const arrived = await Promise.allSettled(views.map((view) =>
         memory.receive(
           view,
@@ -252,6 +270,25 @@ export class Receiver {
     } catch (error) {
       for (const view of views) view.close();
       throw error;
+    }
+  }
+
+  // law ucx/Receiver.discard: ucx/message_parts, ucx/limits
+  /** Consumes the rest of a message that is refused: its other headers, and its parts. */
+  async #discard(count: number, hasNext: boolean, fromSender: Match, owner: Owner | null): Promise<void> {
+    const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
+    while (hasNext) {
+      const { length } = await this.recv(header, fromSender, owner, plainTags);
+      const read = readPartHeader(header, length);
+      count += read.parts.length;
+      hasNext = read.hasNext;
+    }
+    const nothing = new Uint8Array(new ArrayBuffer(0));
+    for (; count > 0; count--) {
+      await this.recv(nothing, fromSender, owner, plainTags).catch((error: unknown) => {
+        const isTooLong = error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_MESSAGE_TRUNCATED;
+        if (!isTooLong) throw error; // a message that is too long is consumed
+      });
     }
   }
 

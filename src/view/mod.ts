@@ -27,6 +27,7 @@ export {
   checkPlaceOfArray,
   checkResource,
   type Place,
+  placeOptionNames,
 } from "./place.ts";
 export type { ShapedArray, ViewOptions } from "./shaped_array.ts";
 export { makeView, StridedMemoryView } from "./strided_memory_view.ts";

@@ -88,8 +88,8 @@ export const layoutMutations: readonly Mutation[] = [
   ]),
   ...law("layout/checkOptions", [
     [
-      "if (known[name] !== true) throw unknownOption(name, known);",
-      "{}",
+      "    if (known[name] !== true) throw isOfOtherCopy",
+      "    if (false) throw isOfOtherCopy",
       "Misspelled options are ignored.",
     ],
     ["known[name] !== true", "!(name in known)", "An option called toString is accepted."],

@@ -321,6 +321,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["await abortable(before, signal)", "await before", "A receive that waits for another message ignores its limits."],
     [", options, owner?.over)", ", options)", "A receive that waits for another message outlives its endpoint."],
+    [".then(() => discarded)", "", "What is left of a refused message is mistaken for a header."],
     ["pass(parts)", "pass(undefined)", "Parts that arrive after their receive was abandoned are mistaken for headers."],
   ]),
   ...law("ucx/ReceiveTurns.take", [
@@ -339,6 +340,20 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Receiver.recvParts", [
     ["parts.length > maxParts(most)", "false", "Millions of empty parts fill the memory."],
+    [
+      "discarding(this.#discard(parts.length, read.hasNext, fromSender, owner));",
+      "",
+      "The parts of a message that is too long are taken for messages.",
+    ],
+    [
+      "discarding(this.#discard(parts.length, false, fromSender, owner));",
+      "",
+      "The parts of a message that finds no memory are taken for messages.",
+    ],
+  ]),
+  ...law("ucx/Receiver.discard", [
+    ["    while (hasNext) {", "    while (false) {", "Of a long message that is refused, only a part is discarded."],
+    ["if (!isTooLong) throw", "if (true) throw", "Only the first part of a refused message is discarded."],
   ]),
   ...law("ucx/UcxEndpoint.letConnect", [
     ["    this.#leaving = handle;\n", "", "Closing a worker meanwhile destroys an endpoint that is being flushed."],
@@ -909,7 +924,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["    if (kind !== this.#kind) {", "    if (this.#kind === null) {", "A receive reports its result like a send."],
   ]),
   ...law("ucx/TakenMemory.address", [
-    [" + BigInt(own.byteOffset)", "", "A part of an array is mistaken for its start."],
+    [" + BigInt(ownOffset(own))", "", "A part of an array is mistaken for its start."],
   ]),
   ...law("ucx/TakenMemory.isTransferred", [
     ["return bufferOf(own).byteLength === 0;", "return false;", "Received data is read from the wrong memory."],
