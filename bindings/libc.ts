@@ -176,6 +176,11 @@ export const libc = {
     // int pidfd_open(pid_t pid, unsigned int flags);
     pidfd_open: { args: ["i32", "u32"], returns: "i32" },
   },
+  // In glibc since 2.34.
+  ranges: {
+    // int close_range(unsigned int first, unsigned int last, int flags);
+    close_range: { args: ["u32", "u32", "i32"], returns: "i32" },
+  },
   scheduling: {
     // int sched_setaffinity(pid_t pid, size_t cpusetsize, const cpu_set_t *cpuset);
     sched_setaffinity: { args: ["i32", "size", "ptr"], returns: "i32" },

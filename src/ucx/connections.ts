@@ -12,7 +12,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena, type NativeCallback } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames, show } from "../layout/mod.ts";
-import { abortable } from "../unix/mod.ts";
+import { abortable, keepFromChildren } from "../unix/mod.ts";
 import { checkOf, isIntact, processOf, versionOf } from "./address.ts";
 import { checkVersions, type ConnectAttempt, explainFailure } from "./listen/connect_failure.ts";
 import { type EndpointContext, UcxEndpoint } from "./endpoint.ts";
@@ -430,6 +430,7 @@ export class Connections {
     const { ucp, progress, resources } = this.#context;
     const status = ucp.endpoint.ucp_ep_create(worker, parameters.$address, made.$address);
     checkStatus("ucp_ep_create", status, status === ucs_status_t.UCS_ERR_UNSUPPORTED ? otherErrors : advice(status));
+    keepFromChildren();
     const forget = (gone: bigint) => {
       this.#peers.forget(endpoint);
       this.#unreported.forget(endpoint);

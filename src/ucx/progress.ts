@@ -7,6 +7,7 @@ import { ucs_status_t } from "../../bindings/ucp_types.ts";
 import { FfiError, NativeArena } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import { consumerWaitsForEvent } from "../order/mod.ts";
+import { keepFromChildren } from "../unix/mod.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import { atNextTurn, isServing } from "./event_loop.ts";
 import { ensureGpuContext } from "./gpu_context.ts";
@@ -602,13 +603,14 @@ export class Progress {
     else this.#sleep();
   };
 
-  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped
+  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped, unix/inheritance
   /** Sleeps until UCX has news. News that came before the worker was armed keeps it awake. */
   #sleep(): void {
     const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);
     if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
     checkStatus("ucp_worker_arm", status);
     this.#lastSleep = performance.now();
+    keepFromChildren(); // UCX may have accepted connections
     this.#copies.wakeBy(() => this.#queueTurn());
     const watch = this.#resources.watch ??= this.#watchWorker();
     watch.keepAlive(this.#isAwaited);

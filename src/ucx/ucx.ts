@@ -14,6 +14,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { NativeArena, readCString, type StructView } from "../ffi/mod.ts";
 import { checkMade, checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
+import { keepFromChildren, rememberInherited } from "../unix/mod.ts";
 import { ContextResources } from "./context_resources.ts";
 import { checkStatus } from "./error.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
@@ -134,8 +135,11 @@ export class Ucx {
     }
     checkConfig(config);
     lookForSockets(); // first: UCX creates descriptors of the kind that this looks for
+    rememberInherited(); // and those that children inherit
     const { path, functions } = openUcp(options.library);
-    return new Ucx(path, functions, config, remoteMemory, stagingBytes);
+    const ucx = new Ucx(path, functions, config, remoteMemory, stagingBytes);
+    keepFromChildren();
+    return ucx;
   }
 
   /**

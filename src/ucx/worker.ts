@@ -15,6 +15,7 @@ import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
+import { keepFromChildren } from "../unix/mod.ts";
 import {
   type ActiveMessageFormat,
   ActiveMessages,
@@ -111,6 +112,7 @@ function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
   writeFields(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
   const worker = arena.out("ptr");
   checkStatus("ucp_worker_create", ucp.opening.ucp_worker_create(context, parameters.$address, worker.$address));
+  keepFromChildren();
   return worker.value;
 }
 

@@ -8,9 +8,8 @@
  * together at turns of the event loop. `createWakeup` goes the other way: native code on any thread wakes the event
  * loop, by closing a socket. `findSocketNews` tells whether the event loop has socket events to handle. `DescriptorSet`
  * makes several descriptors one, `openProcess` makes the end of a process one, `stopTimers` stops those of another
- * library's set, a
- * `ListeningSocket` is another library's, and `runOn` keeps this process on one
- * processor.
+ * library's set, `keepFromChildren` keeps its descriptors from processes that are started, a `ListeningSocket` is another
+ * library's, and `runOn` keeps this process on one processor.
  *
  * @module
  */
@@ -18,6 +17,7 @@ export { abortable } from "./abortable.ts";
 export { runOn } from "./affinity.ts";
 export { DescriptorSet } from "./descriptor_set.ts";
 export { FileDescriptor } from "./file_descriptor.ts";
+export { keepFromChildren, rememberInherited } from "./inheritance.ts";
 export { ListeningSocket, nextDescriptor } from "./listening_socket.ts";
 export { untilReady } from "./poll.ts";
 export { type StoppedTimers, stopTimers } from "./set_timers.ts";

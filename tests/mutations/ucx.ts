@@ -1074,6 +1074,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.sleep", [
     [
+      "    keepFromChildren(); // UCX may have accepted connections\n",
+      "",
+      "A child holds connections that were accepted: nobody notices that this process has died.",
+    ],
+    [
       '    if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();\n    checkStatus("ucp_worker_arm", status);\n',
       "",
       "A worker sleeps although an event has just arrived.",

@@ -108,6 +108,17 @@ export const unixMutations: readonly Mutation[] = [
       "A connection to the wrong peer stays open.",
     ],
   ]),
+  ...law("unix/rememberInherited", [
+    [
+      "  inherited ??= ",
+      "  inherited ??= []; if (false) ",
+      "Children of a program that make has started cannot use its jobs.",
+    ],
+  ]),
+  ...law("unix/keepFromChildren", [
+    ["  closeRange(start, last, CLOSE_RANGE_CLOEXEC);\n", "", "Children hold the ports and connections of UCX."],
+    ["    start = fd + 1;\n", "", "What children should inherit is kept from them."],
+  ]),
   ...law("unix/createWakeup", [
     ["    files.close(listening);\n", "", "Every wait leaves a file open."],
     ["cancel: () => void files.close(closing)", "cancel: () => {}", "A cancelled wait never settles."],

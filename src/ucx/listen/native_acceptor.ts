@@ -12,7 +12,7 @@ import {
   ucs_status_t,
 } from "../../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena } from "../../ffi/mod.ts";
-import { ListeningSocket, nextDescriptor } from "../../unix/mod.ts";
+import { keepFromChildren, ListeningSocket, nextDescriptor } from "../../unix/mod.ts";
 import type { Acceptor, AcceptorContext } from "./acceptor.ts";
 import { checkStatus, UcxError } from "../error.ts";
 import type { UcpFunctions } from "../library.ts";
@@ -87,6 +87,7 @@ class Listener implements NativeListener {
       const status = ucp.listener.ucp_listener_create(worker, parameters.$address, made.$address);
       if (status !== ucs_status_t.UCS_OK) throw refusal(at, status);
       this.handle = made.value;
+      keepFromChildren();
     } catch (error) {
       onRequest.close();
       throw error;

@@ -1,0 +1,44 @@
+/**
+ * Connects workers in every way, and prints which descriptors children of this process would inherit, before and after:
+ * `inheritance_child.ts`.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import process from "node:process";
+import { Ucx, type UcxEndpoint } from "../../src/ucx/mod.ts";
+
+/** The descriptors without O_CLOEXEC. */
+function inherited(): number[] {
+  return readdirSync("/proc/self/fd").map(Number).filter((fd) => {
+    try {
+      const [, flags = ""] = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8")) ?? [];
+      return fd > 2 && (parseInt(flags, 8) & 0o2000000) === 0;
+    } catch {
+      return false; // that of the folder, which is closed by now
+    }
+  });
+}
+
+const before = inherited();
+const counts: number[] = [];
+for (const TLS of ["tcp", "posix,tcp"]) {
+  for (const progress of ["event", "adaptive"] as const) {
+    using ucx = Ucx.open({ config: { TLS } });
+    await using here = ucx.createWorker({ progress });
+    await using there = ucx.createWorker({ progress });
+    const listener = await here.listen();
+    counts.push(readdirSync("/proc/self/fd").length);
+    const [accepted, connected, byAddress] = await Promise.all([
+      listener[Symbol.asyncIterator]().next().then(({ value }) => value as UcxEndpoint),
+      there.connect({ host: "127.0.0.1", port: listener.port }),
+      here.connect(there.address),
+    ]);
+    await Promise.all([byAddress.send(new Uint8Array(9)), there.recv(new Uint8Array(9))]);
+    await Promise.all([accepted.send(new Uint8Array(9), { tag: 1n }), there.recv(new Uint8Array(9), { tag: 1n })]);
+    await connected.flush();
+    listener.close();
+    await new Promise((resolve) => setTimeout(resolve, 100)); // they sleep
+    counts.push(...inherited().filter((fd) => !before.includes(fd)).map(() => -1));
+  }
+}
+console.log(JSON.stringify({ before, opened: Math.max(...counts), after: inherited(), leaked: counts.includes(-1) }));
+process.exit(0);
