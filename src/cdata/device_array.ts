@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade, showAs } from "../layout/mod.ts";
+import { checkMade, none, showAs } from "../layout/mod.ts";
 import type { StructDescription } from "../../bindings/abi.ts";
 import {
   ArrowArray as ArrowArrayStruct,
@@ -188,7 +188,8 @@ export class ArrowDeviceArray {
    *
    * @throws {ExchangeError} if they were taken before, or an address is NULL
    */
-  moveTo({ schema, array, deviceArray }: ArrowPointers): void {
+  moveTo(pointers: ArrowPointers): void {
+    const { schema = 0n, array, deviceArray } = pointers ?? none; // undefined in untyped code
     const to = deviceArray ?? array ?? 0n;
     if (schema === 0n || to === 0n) throw new ExchangeError("Cannot move an Arrow array to NULL: pass both addresses");
     const taken = this.take();

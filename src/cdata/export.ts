@@ -11,7 +11,8 @@ import {
 import { observerOf } from "../driver/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { none, unknownOption } from "../layout/mod.ts";
+import { none, show, unknownOption } from "../layout/mod.ts";
+import { isField } from "./field.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { type ArrayParts, byteCount, firstAddress, withLastingCopies } from "../copy/mod.ts";
 import { ArrayNode, type ArrowNode } from "./array_node.ts";
@@ -100,6 +101,15 @@ export function checkOptions(options: ToArrowOptions): ToArrowOptions {
 }
 
 function checkNames(options: ToArrowOptions): ToArrowOptions {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(
+      `Expected an object of options (${Object.keys(toArrowOptionNames).join(", ")}), got ${show(options)}`,
+    );
+  }
+  const { requestedSchema: wanted = null } = options;
+  if (wanted !== null && !isField(wanted)) {
+    throw new TypeError(`Expected requestedSchema to be a field, such as arrowField("i"), got ${show(wanted)}`);
+  }
   for (const name of Object.keys(options)) {
     const value: unknown = Reflect.get(options, name);
     if (name !== "requestedSchema" && value !== null && value !== undefined) {

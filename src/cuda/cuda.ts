@@ -198,7 +198,7 @@ export class Cuda {
    */
   pointerAttributes(ptr: bigint): PointerAttributes {
     if (this.#closed) throw new TypeError("Cannot query pointer attributes of a closed Cuda");
-    if (!isAddress(ptr)) throw new RangeError(`Cannot query address ${ptr}: expected 64 bits`);
+    if (!isAddress(ptr)) throw new RangeError(`Cannot query address ${show(ptr)}: expected 64 bits`);
     this.#pointers ??= new PointerQuery(this.driver, this.devices);
     return this.#pointers.ask(ptr);
   }

@@ -37,7 +37,7 @@ export function readHandle(
   kinds: readonly IpcHandle["kind"][],
   device: CudaDevice,
 ): Uint8Array<ArrayBuffer> {
-  const { kind, data } = handle;
+  const { kind, data } = handle ?? {}; // undefined in untyped code
   const isHandle = typeof data === "string" && data.length === 2 * handleBytes && /^[0-9a-f]*$/.test(data);
   if (!kinds.includes(kind) || !isHandle) {
     const got = isHandle ? `one of ${kind}` : "something else";

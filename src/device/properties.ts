@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { show } from "../layout/mod.ts";
 import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE } from "../../bindings/cuda_types.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "../driver/mod.ts";
 import { NativeArena, readField } from "../ffi/mod.ts";
@@ -67,7 +68,7 @@ export class DeviceProperties {
 
   attribute(name: DeviceAttribute): number {
     if (!Object.hasOwn(CU_DEVICE_ATTRIBUTE, name)) {
-      throw new TypeError(`Cannot query the attribute ${name}: expected a name of CU_DEVICE_ATTRIBUTE`);
+      throw new TypeError(`Cannot query the attribute ${show(name)}: expected a name of CU_DEVICE_ATTRIBUTE`);
     }
     const { cuDeviceGetAttribute } = this.#driver.device;
     const code = cuDeviceGetAttribute(this.#int.$address, CU_DEVICE_ATTRIBUTE[name], this.handle);

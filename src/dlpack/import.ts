@@ -11,7 +11,7 @@ import {
 } from "../../bindings/dlpack.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isAddress, isFarFromEnds, lowHalf } from "../ffi/mod.ts";
-import { bytesBefore, bytesFrom, DType, isOfOtherCopy } from "../layout/mod.ts";
+import { bytesBefore, bytesFrom, DType, isOfOtherCopy, show } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import type { MakeArray } from "../copy/mod.ts";
 import {
@@ -103,10 +103,19 @@ function wrap(made: unknown): DlpackTensor {
  * another meaning on other device types, above all ROCm: such a producer is not called at all.
  */
 function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOptions {
-  const [type] = source.__dlpack_device__?.() ?? [];
+  const type = typeOf(source);
   if (type !== undefined && !usable.has(type)) throw wrongType(type);
   const isOnHost = type === DLDeviceType.kDLCPU || type === DLDeviceType.kDLCUDAHost;
   return isOnHost || stream === undefined ? {} : { stream };
+}
+
+/** The producer's device type; undefined if it does not tell. */
+function typeOf(source: DlpackSource): number | undefined {
+  const { __dlpack_device__: tell } = source;
+  if (tell === undefined) return undefined;
+  const told: unknown = typeof tell === "function" ? source.__dlpack_device__?.() : tell;
+  if (Array.isArray(told) && typeof told[0] === "number") return told[0];
+  throw new ExchangeError(`Cannot import by DLPack: __dlpack_device__() returned ${show(told)}, expected [type, id]`);
 }
 
 const usable: ReadonlySet<number> = new Set([

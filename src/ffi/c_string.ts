@@ -17,6 +17,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" keeps
  *   no UTF-8
  */
 export function cString(text: string): Uint8Array<ArrayBuffer> {
+  if (typeof text !== "string") throw new TypeError(`Cannot pass a ${typeof text} to C: expected a string`);
   if (text.includes("\0")) throw new TypeError(`Cannot pass ${JSON.stringify(text)} to C: it contains NUL`);
   if (!text.isWellFormed()) {
     throw new TypeError(`Cannot pass ${JSON.stringify(text)} to C: it contains half a surrogate pair`);

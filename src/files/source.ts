@@ -36,16 +36,26 @@ export interface ByteRange extends Disposable {
 export async function openContents(contents: FileContents): Promise<ByteRange> {
   if (typeof contents === "string" || contents instanceof URL) return { ...openFile(contents), name: `${contents}` };
   if (contents instanceof Blob) return await openBlob(contents);
-  const bytes = contents instanceof ArrayBuffer ? new Uint8Array(contents) : contents;
-  if (!(bytes instanceof Uint8Array)) {
+  if (!(contents instanceof ArrayBuffer || contents instanceof Uint8Array)) {
     throw new TypeError(`Cannot read a file from ${show(contents)}: expected a path, a URL, a Blob, or its bytes`);
   }
+  const check = () => {
+    if (isDetached(contents)) throw new TypeError("Cannot read a file from bytes that were transferred");
+  };
+  check();
+  const bytes = contents instanceof ArrayBuffer ? new Uint8Array(contents) : contents;
   const readAt = (into: Uint8Array, position: number) => {
+    check(); // they may be by now
     const some = bytes.subarray(position, position + into.length);
     into.set(some);
     return Promise.resolve(some.length);
   };
   return { size: bytes.length, name: `${bytes.length} bytes`, readAt, [Symbol.dispose]: () => {} };
+}
+
+function isDetached(bytes: ArrayBuffer | Uint8Array): boolean {
+  const buffer = bytes instanceof Uint8Array ? bytes.buffer : bytes;
+  return buffer instanceof ArrayBuffer && buffer.detached;
 }
 
 // law files/openBlob: files/sources

@@ -43,6 +43,10 @@ export async function writeNpz(
   options: WriteNpzOptions = {},
 ): Promise<void> {
   checkOptions(options, writeNpzOptionNames);
+  const { compressed = false } = options;
+  if (typeof compressed !== "boolean") {
+    throw new TypeError(`Expected compressed to be true or false, got ${show(compressed)}`);
+  }
   const entries = namedViews(arrays).map(([name, view]) => {
     const where = `as ${show(name)} in writeNpz(path, { name: view })`;
     return { name: memberName(name), view, header: headerFor(view, where) };
@@ -53,7 +57,7 @@ export async function writeNpz(
   const written: Written[] = [];
   let at = 0;
   for (const { name, view, header } of entries) {
-    const method = options.compressed === true ? 8 : 0;
+    const method = compressed ? 8 : 0;
     const member = { name, method, crc: 0, packed: 0, size: 0, at };
     const local = localHeader(member);
     await file.write(local);
@@ -82,7 +86,7 @@ function namedViews(
 }
 
 function memberName(name: string): Uint8Array {
-  if (!name.isWellFormed()) {
+  if (typeof name !== "string" || !name.isWellFormed()) {
     throw new NpyError(`Cannot write an array named ${show(name)}: expected a name that UTF-8 can encode`);
   }
   const bytes = new TextEncoder().encode(`${name}.npy`);

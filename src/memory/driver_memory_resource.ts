@@ -14,7 +14,7 @@ import {
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import { describeHostMemory, NativeArena } from "../ffi/mod.ts";
-import { checkOptions, none, showAs, showGiven } from "../layout/mod.ts";
+import { checkOptions, none, show, showAs, showGiven } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
@@ -195,7 +195,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
    */
   prefetch(buffer: MemoryBuffer, to: CudaDevice | null, options: { readonly stream: CudaStream }): void {
     const { driver } = this.device;
-    const { stream } = options;
+    const { stream } = options ?? {}; // undefined in untyped code
     const { ptr, size } = this.#checkManaged(buffer, "Cannot prefetch");
     checkStream(stream, this.device, "Cannot prefetch on a stream");
     const target = ordinalOf(to, driver, "Cannot prefetch to");
@@ -205,6 +205,9 @@ export class ManagedMemoryResource extends DriverMemoryResource {
 
   /** Throws unless a buffer is managed memory of the same Cuda. */
   #checkManaged(buffer: MemoryBuffer, doing: string): { readonly ptr: bigint; readonly size: number } {
+    if (!(buffer instanceof MemoryBuffer)) {
+      throw new TypeError(`${doing} ${showGiven(buffer)}: expected a MemoryBuffer`);
+    }
     const { ptr, size, device, kind } = buffer;
     if (kind !== "managed" || device === null) throw new TypeError(`${doing} ${kind} memory: expected managed memory`);
     checkSameCuda({ device }, this.device, `${doing} a buffer`);
@@ -223,7 +226,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     const { driver } = this.device;
     const { ptr, size } = this.#checkManaged(buffer, "Cannot advise about");
     if (!Object.hasOwn(CU_MEM_ADVISE, advice)) {
-      throw new TypeError(`Cannot give the advice ${advice}: expected a name of CU_MEM_ADVISE`);
+      throw new TypeError(`Cannot give the advice ${show(advice)}: expected a name of CU_MEM_ADVISE`);
     }
     const target = ordinalOf(location, driver, "Cannot advise about");
     const advise = () => driver.managedMemory.cuMemAdvise(ptr, BigInt(size), CU_MEM_ADVISE[advice], target);

@@ -133,6 +133,9 @@ export class Ucx {
     if (typeof remoteMemory !== "boolean") {
       throw new TypeError(`Expected remoteMemory to be true or false, got ${show(remoteMemory)}`);
     }
+    if (options.library !== undefined && typeof options.library !== "string") {
+      throw new TypeError(`Expected library to be the path of libucp, got ${show(options.library)}`);
+    }
     checkConfig(config);
     lookForSockets(); // first: UCX creates descriptors of the kind that this looks for
     rememberInherited(); // and those that children inherit

@@ -5,6 +5,7 @@
  */
 import { AF, sockaddr_un } from "../../bindings/libc.ts";
 import { layoutOf, type NativeArena } from "../ffi/mod.ts";
+import { show } from "../layout/mod.ts";
 
 const { sun_path } = layoutOf(sockaddr_un).offsets;
 const pathBytes = sockaddr_un.sun_path[1];
@@ -21,6 +22,7 @@ export function isAbstract(path: string): boolean {
  * @throws {TypeError} for one that contains NUL, at which C would truncate it
  */
 export function checkAddress(path: string): void {
+  if (typeof path !== "string") throw new TypeError(`Expected the path of a socket, got ${show(path)}`);
   if (path.includes("\0")) throw new TypeError(`Cannot use the socket ${JSON.stringify(path)}: it contains NUL`);
   const bytes = new TextEncoder().encode(path).length;
   if (bytes > 0 && path !== "@" && bytes < pathBytes) return;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { showGiven } from "../layout/mod.ts";
 import { openAll } from "./open_nodes.ts";
 import type { VortexDType } from "./dtype.ts";
 import { rootNode } from "./encoded_node.ts";
@@ -71,6 +72,7 @@ export function decodeVortexIpc(
   const parts = dtype === undefined ? [bytes] : [dtype, bytes];
   let array: VortexArray | null = null;
   for (const part of parts) {
+    if (!(part instanceof Uint8Array)) throw noBytesFrom(part);
     for (const message of messagesOf(ownBytes(part))) {
       const read = reader.read(message);
       if (read === null) continue;
@@ -117,6 +119,10 @@ function endsInside(): never {
   throw new VortexError("message", "The stream ends inside a message");
 }
 
+function noBytesFrom(given: unknown): TypeError {
+  return new TypeError(`Cannot read Vortex messages from ${showGiven(given)}: expected a Uint8Array, or many of them`);
+}
+
 /** Bytes that arrive in pieces. */
 class Pieces {
   readonly #source: AsyncIterator<Uint8Array>;
@@ -125,6 +131,7 @@ class Pieces {
   #count = 0;
 
   constructor(source: AsyncIterable<Uint8Array>, most: number) {
+    if (typeof source?.[Symbol.asyncIterator] !== "function") throw noBytesFrom(source);
     this.#source = source[Symbol.asyncIterator]();
     this.#most = most;
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { ArrowType } from "../cdata/mod.ts";
-import { checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs, showGiven } from "../layout/mod.ts";
 import { defaultEncodings } from "./default_encodings.ts";
 import type { DTypeOf } from "./dtype.ts";
 import type { VortexEncoding } from "./encoding.ts";
@@ -75,12 +75,14 @@ export class VortexSession {
 
   /** Adds an encoding, replacing one with the same id. */
   register(encoding: VortexEncoding): this {
+    checkId(encoding, "an encoding");
     this.#encodings.set(encoding.id, encoding);
     return this;
   }
 
   /** Adds an extension type, replacing one with the same id. */
   registerExtension(extension: VortexExtension): this {
+    checkId(extension, "an extension type");
     this.#extensions.set(extension.id, extension);
     return this;
   }
@@ -106,4 +108,9 @@ export class VortexSession {
       return session.allowsUnknown ? `${counts}, also unknown encodings` : counts;
     });
   }
+}
+
+function checkId(given: { readonly id: string }, what: string): void {
+  if (typeof given?.id === "string") return;
+  throw new TypeError(`Cannot register ${showGiven(given)}: expected ${what}, with an id`);
 }

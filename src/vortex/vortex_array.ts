@@ -7,7 +7,7 @@ import { openAll, openEvery, openKnown } from "./open_nodes.ts";
 import { type ArrowArray, type VortexForm, vortexForm, type VortexNodeForm } from "../arrow/mod.ts";
 import type { ArrowDeviceArray, ToArrowOptions } from "../cdata/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
-import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { toArrowArray, viewOf } from "./arrow/to_arrow.ts";
 import { alignmentsOf } from "./buffer_alignment.ts";
 import type { CanonicalArray } from "./canonical.ts";
@@ -52,8 +52,9 @@ const toArrowDeviceOptionNames: OptionNames<VortexToArrowDeviceOptions> = {
 // law vortex/keptOf: vortex/device/arrow, vortex/numeric/kept_runs
 /** Reads the `keep` option. @throws {TypeError} if it names something that cannot be kept */
 function keptOf(keep: VortexToArrowOptions["keep"] = []): Kept {
-  const unknown = keep.find((one) => one !== "dictionary" && one !== "runEnd");
-  if (unknown !== undefined) throw new TypeError(`Cannot keep ${unknown}: expected "dictionary" or "runEnd"`);
+  if (!Array.isArray(keep)) throw new TypeError(`Cannot keep ${show(keep)}: expected ["dictionary", "runEnd"], or one`);
+  const unknown = keep.findIndex((one) => one !== "dictionary" && one !== "runEnd");
+  if (unknown >= 0) throw new TypeError(`Cannot keep ${show(keep[unknown])}: expected "dictionary" or "runEnd"`);
   return { dictionary: keep.includes("dictionary"), runEnd: keep.includes("runEnd") };
 }
 

@@ -150,7 +150,7 @@ export const vortexMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/keptOf", [
     [
-      "if (unknown !== undefined) throw",
+      "if (unknown >= 0) throw",
       "if (unknown === null) throw",
       "A request to keep an unknown encoding is ignored.",
     ],

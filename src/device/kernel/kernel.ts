@@ -146,7 +146,7 @@ export class Kernel {
   /** An attribute of the kernel. */
   attribute(name: KernelAttribute): number {
     if (!Object.hasOwn(CU_FUNC_ATTRIBUTE, name)) {
-      throw new TypeError(`Cannot query the attribute ${name}: expected a name of CU_FUNC_ATTRIBUTE`);
+      throw new TypeError(`Cannot query the attribute ${show(name)}: expected a name of CU_FUNC_ATTRIBUTE`);
     }
     using arena = new NativeArena();
     const out = arena.out("i32");

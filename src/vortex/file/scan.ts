@@ -101,6 +101,9 @@ export function planScan({ dtype, layout }: ScannedFile, options: VortexScanOpti
   checkOptions(options, scanOptionNames);
   const { columns, rows = [0, layout.rows], filter, batchRows = batchSizes.most, readAhead = 64 << 20, signal } =
     options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError(`Expected signal to be an AbortSignal, got ${show(signal)}`);
+  }
   if (!Array.isArray(rows) || rows.length !== 2) {
     throw new TypeError(`Expected rows to be [start, end], got ${show(rows)}`);
   }
