@@ -5,6 +5,7 @@
  */
 import { type Arguments, type OptionTable, readArguments } from "./arguments.ts";
 import { UsageError } from "./usage_error.ts";
+import { print } from "./print.ts";
 
 /** A command. */
 export interface Command {
@@ -61,7 +62,7 @@ export function command<const T extends { readonly [name: string]: DescribedOpti
     const given = readArguments(args, options, hint);
     // parseArgs knows `help`, which is not among the command's own options.
     if ((given.values as { readonly help?: boolean }).help === true) {
-      console.log(help);
+      print(help);
       return 0;
     }
     const { positionals } = given;

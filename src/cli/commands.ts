@@ -9,6 +9,7 @@ import { type Command, command } from "./command.ts";
 import { sendRecv, sendRecvServer, sendRecvUsage } from "./send_recv/mod.ts";
 import { topology } from "./topology/mod.ts";
 import { warnOnStandardError } from "./ucx_log.ts";
+import { print } from "./print.ts";
 
 const json = { type: "boolean", says: "the report as JSON" } as const;
 
@@ -25,7 +26,7 @@ const doctor = command({
     warnOnStandardError();
     const { examine, format } = await import("./doctor.ts");
     const report = examine();
-    console.log(values.json === true ? JSON.stringify(report, null, 2) : format(report));
+    print(values.json === true ? JSON.stringify(report, null, 2) : format(report));
     return 0;
   },
 });
@@ -73,7 +74,7 @@ const vortex = command({
   run: async ({ values, positionals: [file = ""] }) => {
     const { describeVortex } = await import("./vortex.ts");
     const { report, text } = await describeVortex(file);
-    console.log(values.json === true ? JSON.stringify(report, null, 2) : text);
+    print(values.json === true ? JSON.stringify(report, null, 2) : text);
     return 0;
   },
 });

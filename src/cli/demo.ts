@@ -21,6 +21,7 @@ import { type Header, headerBytes, TAG } from "./demo_peer.ts";
 import type { Summary } from "./summary.ts";
 import { formatBytes, formatRate, formatTime, Table } from "./table.ts";
 import { UsageError } from "./usage_error.ts";
+import { print as printLine } from "./print.ts";
 
 /** A step went wrong: a byte, an address or an answer is not what it must be, or the second process is gone. */
 export class DemoError extends Error {
@@ -52,7 +53,7 @@ type Report = (step: string, bytes: number, since: number, copies: number | "", 
  * @throws {DemoError} if a step's result is wrong, or the second process does not answer
  */
 export async function runDemo(options: DemoOptions = {}): Promise<void> {
-  const { file = digits, print = console.log } = options;
+  const { file = digits, print = printLine } = options;
   const start = performance.now();
   const array = await readDemoFile(file);
   const { dtype, shape } = array.view;

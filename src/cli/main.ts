@@ -8,6 +8,7 @@ import process from "node:process";
 import { commands, partners } from "./commands.ts";
 import { didYouMean } from "./nearest.ts";
 import { UsageError } from "./usage_error.ts";
+import { print } from "./print.ts";
 
 const width = Math.max(...commands.map(({ name, takes }) => `${name} ${takes}`.length)) + 2;
 
@@ -26,8 +27,8 @@ const look = "causeway --help lists the commands.";
 
 async function main([name, ...rest]: string[]): Promise<number> {
   if (name === undefined) throw new UsageError("expected a command", usage);
-  if (name === "--help" || name === "-h" || (name === "help" && rest.length === 0)) return print(usage);
-  if (name === "--version" || name === "-V") return print(version());
+  if (name === "--help" || name === "-h" || (name === "help" && rest.length === 0)) return printed(usage);
+  if (name === "--version" || name === "-V") return printed(version());
   if (name === "help") return await main([...rest, "--help"]);
   const known = [...commands, ...partners].find((one) => one.name === name);
   if (known !== undefined) return await known.run(rest);
@@ -38,8 +39,8 @@ async function main([name, ...rest]: string[]): Promise<number> {
   throw new UsageError(`unknown command ${name}${didYouMean(name, commands.map((one) => one.name))}`, look);
 }
 
-function print(text: string): number {
-  console.log(text);
+function printed(text: string): number {
+  print(text);
   return 0;
 }
 

@@ -197,6 +197,8 @@ class BunPort implements FfiPort {
     return { keepAlive: (on) => then((s) => on ? s.ref() : s.unref()), close: () => then((s) => s.end()) };
   };
 
+  atUnload(): void {}
+
   mayUseFiles(): boolean {
     return true;
   }

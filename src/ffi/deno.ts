@@ -189,6 +189,10 @@ class DenoPort implements FfiPort {
     return this.#waiting;
   }
 
+  atUnload(act: () => void): void {
+    (Reflect.get(globalThis, "addEventListener") as (type: "unload", act: () => void) => void)("unload", act);
+  }
+
   mayUseFiles(folder?: string): boolean {
     const { permissions } = this.#deno;
     const where = folder === undefined ? {} : { path: folder };

@@ -125,6 +125,12 @@ export interface FfiPort {
   readonly watchSocket: ((fd: number, onArrival: () => void) => SocketWatch) | null;
 
   /**
+   * Calls a function before the program's modules are given up, be it to load them again (`deno run --watch`). Bun does
+   * not tell: there the process ends with them, or goes on with both (`bun --hot`).
+   */
+  atUnload(act: () => void): void;
+
+  /**
    * Whether the program may read and write files without prompting the user.
    *
    * @param folder those in this folder. Default: all files

@@ -105,3 +105,23 @@ test("the slips between two words are as many as a search of all finds", () => {
   check(fc.property(word, word, (one, other) => assertEquals(slipsBetween(one, other), slow(one, other))), 200);
   assertEquals(nearest("-q", ["-t", "-h"]), null);
 });
+
+// In Bun it was success, and nothing was printed: `console.log` ignores what cannot be written.
+test("a report that cannot be written is a failure, unless its reader has seen enough", patiently, () => {
+  const shell = (script: string) => {
+    const command = ["-c", `set -o pipefail; ${script}`, "bash", process.execPath, ...runtime];
+    const { status, stderr } = spawnSync("bash", command, { encoding: "utf8" });
+    return { status, stderr };
+  };
+  for (const what of ["--help", "topology --simulate 2 --json", "doctor"]) {
+    const { status, stderr } = shell(`"$@" ${what} > /dev/full`);
+    assertEquals(status, 1, stderr);
+    assertMatch(stderr, /^causeway: .*(No space|ENOSPC)/im);
+  }
+  assertEquals(shell('"$@" --help | head -1').status, 0);
+  // Longer than a pipe is, which is read later.
+  assertEquals(
+    shell('for i in 1 2 3; do "$@" topology --simulate 2 --json; done | (sleep 0.5; cat) > /dev/null').status,
+    0,
+  );
+});

@@ -1072,6 +1072,9 @@ export const ucxMutations: readonly Mutation[] = [
       "Workers fall asleep between two messages, and the event loop has no time for timers.",
     ],
   ]),
+  ...law("ucx/closeAtUnload", [
+    ["  ffiPort().atUnload(", "  void (", "A program that is loaded again finds its port taken."],
+  ]),
   ...law("ucx/Progress.sleep", [
     [
       "    keepFromChildren(); // UCX may have accepted connections\n",

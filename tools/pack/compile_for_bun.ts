@@ -116,9 +116,12 @@ function runBun(args: readonly string[], cwd?: string): string {
 const loader = (revision: string): string =>
   `import { createRequire } from "node:module";
 
-/** The compiled file of a subpath. None in other versions of Bun, and in a bundle, which has no such file beside it. */
+/**
+ * The compiled file of a subpath. None in other versions of Bun, in a bundle, which has no such file beside it, and where
+ * a bundle for Bun runs elsewhere.
+ */
 export function compiled(name) {
-  if (Bun.revision !== "${revision}") return undefined;
+  if (globalThis.Bun?.revision !== "${revision}") return undefined;
   const file = Bun.fileURLToPath(new URL(\`./causeway_compiled/\${name}.js\`, import.meta.url));
   return Bun.file(file).size > 0 ? createRequire(import.meta.url)(file) : undefined;
 }

@@ -8,10 +8,11 @@ import { FfiError } from "../../src/ffi/errors.ts";
 
 export { FfiError, LibraryNotFoundError } from "../../src/ffi/errors.ts";
 
-/** A bundler that targets Node chooses these files, too, and its output may run on another runtime. */
+/** A bundler that targets Node chooses these files, too, as Deno's `require` does; its output may run elsewhere. */
 function wayOut(): string {
   return Reflect.has(globalThis, "Bun") || Reflect.has(globalThis, "Deno")
-    ? 'a bundler has chosen its files for Node. Bundle with the condition "bun" or "deno", or leave causeway external.'
+    ? 'a bundler has chosen its files for Node, or require() of Deno. Use import; bundle with the condition "bun" or ' +
+      '"deno", or leave causeway external.'
     : "causeway calls native code through Deno or Bun, and this is neither. Run it with Bun 1.4 or Deno 2.9; on Node, " +
       "causeway/layout works.";
 }

@@ -19,6 +19,7 @@ import { type BandwidthReport, bandwidthSvg, formatBandwidth } from "./format.ts
 import type { Effort } from "./measure.ts";
 import { type Measurement, measurements } from "./measurements.ts";
 import type { Cuda } from "../../cuda/mod.ts";
+import { print } from "../print.ts";
 
 const usage = helpHint("bandwidth");
 
@@ -63,7 +64,7 @@ export const bandwidth = command({
     const opened = await openCuda(values.simulate, usage);
     using cuda = opened.cuda;
     const report = await measureBandwidth(cuda, opened.isSimulated, chosen, size, effort);
-    console.log(values.json === true ? JSON.stringify(report, null, 2) : formatBandwidth(report));
+    print(values.json === true ? JSON.stringify(report, null, 2) : formatBandwidth(report));
     if (values.svg !== undefined) writeSvg(values.svg, bandwidthSvg(report)); // last: it may fail
     return report.measurements.some(({ problem }) => problem !== null) ? 1 : 0;
   },

@@ -14,6 +14,7 @@ import { ProgressLine } from "../progress_line.ts";
 import { warnOnStandardError } from "../ucx_log.ts";
 import { parseOptions, type SendRecvOptions, sendRecvUsage } from "./options.ts";
 import { bytesOf, type Comparison, formatReport, formatRoundTrip, jsonReport, statisticsOf } from "./report.ts";
+import { print } from "../print.ts";
 
 export { sendRecvUsage } from "./options.ts";
 
@@ -21,14 +22,14 @@ export { sendRecvUsage } from "./options.ts";
 export async function sendRecv(args: readonly string[]): Promise<void> {
   using _ = staying();
   const options = parseOptions(args);
-  if (options === null) return console.log(sendRecvUsage);
+  if (options === null) return print(sendRecvUsage);
   warnOnStandardError();
-  const say = (text: string) => options.json || console.log(text);
+  const say = (text: string) => options.json || print(text);
   if (options.role === "server") {
     const { runServer } = await import("./server.ts");
     return await runServer(options, (port) => {
-      if (options.json) console.log(JSON.stringify({ server_address: options.address, server_port: port }));
-      else console.log(`Server Running at ${options.address}:${port}`);
+      if (options.json) print(JSON.stringify({ server_address: options.address, server_port: port }));
+      else print(`Server Running at ${options.address}:${port}`);
     });
   }
   const connecting = (port: number) => say(`Client connecting to server at ${options.address}:${port}`);
@@ -76,7 +77,7 @@ export async function sendRecvServer(args: readonly string[]): Promise<void> {
   warnOnStandardError();
   if (options === null) return;
   const { runServer } = await import("./server.ts");
-  await runServer(options, (port) => console.log(port));
+  await runServer(options, (port) => print(`${port}`));
 }
 
 /** Keeps the process alive: while it waits for a client or an active message, nothing in flight would. */
@@ -100,5 +101,5 @@ async function measured(options: SendRecvOptions, port: number): Promise<number[
 function report(options: SendRecvOptions, times: readonly number[], comparison: Comparison | null): void {
   const setting = (name: string) => ffiPort().env(name) ?? "all"; // UCX's own default
   const all = { options, tls: setting("UCX_TLS"), netDevices: setting("UCX_NET_DEVICES"), times, comparison };
-  console.log(options.json ? JSON.stringify(jsonReport(all), null, 2) : formatReport(all).join("\n"));
+  print(options.json ? JSON.stringify(jsonReport(all), null, 2) : formatReport(all).join("\n"));
 }

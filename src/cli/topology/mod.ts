@@ -11,6 +11,7 @@ import { openCuda, simulateOption } from "../open_cuda.ts";
 import { svgOption, writeSvg } from "../write_svg.ts";
 import { examineTopology } from "./examine.ts";
 import { formatTopology, topologySvg } from "./format.ts";
+import { print } from "../print.ts";
 
 /** The command. */
 export const topology = command({
@@ -30,7 +31,7 @@ export const topology = command({
     const opened = await openCuda(values.simulate, helpHint("topology"));
     using cuda = opened.cuda;
     const report = examineTopology(cuda, opened.isSimulated);
-    console.log(values.json === true ? JSON.stringify(report, null, 2) : formatTopology(report));
+    print(values.json === true ? JSON.stringify(report, null, 2) : formatTopology(report));
     if (values.svg !== undefined) writeSvg(values.svg, topologySvg(report)); // last: it may fail
     return 0;
   },

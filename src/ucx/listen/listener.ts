@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ffiPort } from "../../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs } from "../../layout/mod.ts";
 import type { Acceptor } from "./acceptor.ts";
 import type { UcxEndpoint } from "../endpoint.ts";
@@ -122,6 +123,19 @@ export function checkListenOptions(
   return { host, port, backlog, secret, timeout: patience, connections, handshakes, messages, messageBytes };
 }
 
+/** The listeners of this thread that are open. */
+const open = new Set<Acceptor>();
+let isWatching = false;
+
+// law ucx/closeAtUnload: ucx/reloaded
+/** Closes what listens when the program's modules are loaded again: they will want the same port. */
+function closeAtUnload(acceptor: Acceptor): void {
+  open.add(acceptor);
+  if (isWatching) return;
+  isWatching = true;
+  ffiPort().atUnload(() => open.forEach((one) => one.close()));
+}
+
 /**
  * Accepts connections: each is an endpoint, in the order in which they were requested. An open listener keeps the
  * process alive.
@@ -150,6 +164,7 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
     this.#forget = forget;
     this.host = acceptor.host;
     this.port = acceptor.port;
+    closeAtUnload(acceptor);
   }
 
   /**
@@ -184,6 +199,7 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#acceptor.close();
+    open.delete(this.#acceptor);
     this.#forget(this);
     await this.#pending.end();
   }

@@ -1,0 +1,65 @@
+/** A program that `deno run --watch` loads again listens on the same port again. */
+import { assertEquals } from "@std/assert";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { patiently } from "../support/child.ts";
+import { isBun } from "../support/child.ts";
+import { needs } from "../support/needs.ts";
+import { scratchFolder } from "../support/scratch.ts";
+
+const ucx = new URL("../../src/ucx/mod.ts", import.meta.url).href;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+const [title, { skip }] = needs(
+  isBun ? "Bun starts another process" : null,
+  "a program that is loaded again gets its port",
+);
+test(title, { skip, ...patiently }, async () => {
+  for (const secret of ["", 'secret: "a secret that is long enough", ']) {
+    const port = await freePort();
+    const file = join(scratchFolder(), "watched.ts");
+    const write = (version: number) =>
+      writeFileSync(
+        file,
+        `import { Ucx } from "${ucx}";
+const worker = Ucx.open({ config: { TLS: "tcp" } }).createWorker();
+try {
+  const listener = worker.listen({ ${secret}port: ${port} });
+  console.log(${version}, listener.port);
+} catch (error) {
+  console.log(${version}, String(error));
+}
+`,
+      );
+    write(0);
+    const flags = ["run", "-A", "--no-check", "--no-lock", "--quiet", "--watch", file];
+    const child = spawn(process.execPath, flags, { stdio: ["ignore", "pipe", "ignore"] });
+    try {
+      const lines = createInterface({ input: child.stdout });
+      const printed: string[] = [];
+      for await (const line of lines) {
+        printed.push(line);
+        if (printed.length === 3) break;
+        write(printed.length);
+      }
+      assertEquals(printed, [`0 ${port}`, `1 ${port}`, `2 ${port}`]);
+    } finally {
+      child.kill("SIGKILL");
+    }
+  }
+});
