@@ -127,9 +127,10 @@ export function nodeOfNumbers(array: ArrayParts): ArrowNode {
   if (format === null) {
     return refuse(
       dtype.name === "bool"
-        ? "its booleans are bytes, and Arrow's are bits. Write them as bits, as bool1_packed, or view the bytes " +
-          "as uint8."
-        : `Arrow has no such type. Convert to one that it has, or view the bytes as uint8, through layout.repacked(1).`,
+        ? "its booleans are bytes, and Arrow's are bits. Make bits of them, by " +
+          'fromArray(view.toArray(), "bool1_packed"), or view the bytes as uint8.'
+        : "Arrow has no such type. Make an array of one that it has, by " +
+          'fromArray(view.toArray(), "float32"), or view the bytes as uint8, through layout.repacked(1).',
     );
   }
   const [length] = shape;

@@ -14,7 +14,7 @@
  *
  * @module
  */
-import type { DType } from "../layout/mod.ts";
+import { type DType, show } from "../layout/mod.ts";
 
 /** A type that can be converted. */
 export interface NumberType {
@@ -100,6 +100,7 @@ function numberType(dtype: DType, from: DType, to: DType): NumberType {
   if (type !== undefined) return type;
   throw new TypeError(
     `Cannot convert ${from.name} to ${to.name}: elements of ${dtype.name} cannot be converted. ` +
-      `Expected one of ${numberTypes.map(({ name }) => name).join(", ")}`,
+      `Expected one of ${numberTypes.map(({ name }) => name).join(", ")}. Element by element: ` +
+      `StridedMemoryView.fromArray(view.toArray(), ${show(to.name)})`,
   );
 }

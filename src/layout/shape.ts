@@ -83,7 +83,9 @@ function shownAt(value: unknown, depth: number): string {
   if (typeof value === "object" && value !== null && Object.hasOwn(value, "toString") === false) {
     const name = Object.getPrototypeOf(value)?.constructor?.name;
     const copy = isOfOtherCopy(value) ? " of another copy of this package: this program has loaded two" : "";
-    return typeof name === "string" && name !== "" ? `an instance of ${name}${copy}` : "an object";
+    if (typeof name === "string" && name !== "") return `an instance of ${name}${copy}`;
+    const tag = Object.prototype.toString.call(value).slice("[object ".length, -1); // of a generator, which has no name
+    return tag === "Object" ? "an object" : `an instance of ${tag}`;
   }
   return String(value);
 }

@@ -246,7 +246,8 @@ export class StridedMemoryView<out D extends DTypeName = DTypeName> extends Copy
 
   /**
    * Evenly spaced numbers from a start (default 0) up to but excluding a stop, along one axis: `start + i * step` as
-   * float64, or bigints as int64, unless the last argument is another dtype or options with one.
+   * float64, or bigints as int64, unless the last argument is another dtype or options with one. NumPy multiplies by
+   * `(start + step) - start`, so that with steps such as 0.1 the last bits may differ.
    *
    * @throws {RangeError} if the step is 0 or a number is out of the dtype's range
    *

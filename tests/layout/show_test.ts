@@ -23,6 +23,7 @@ const odd: [value: unknown, shown: string][] = [
   [class {}, "a function"],
   [Symbol("s"), "Symbol(s)"],
   [new Map(), "an instance of Map"],
+  [(function* () {})(), "an instance of Generator"],
   [[1n, "a", [2]], '(1n, "a", (2,))'],
 ];
 
