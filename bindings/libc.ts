@@ -140,6 +140,8 @@ export const libc = {
     poll: { args: ["ptr", "u64", "i32"], returns: "i32" },
     // int unlink(const char *pathname);
     unlink: { args: ["buffer"], returns: "i32" },
+    // pid_t getpid(void);
+    getpid: { args: [], returns: "i32" },
     // uid_t geteuid(void);
     geteuid: { args: [], returns: "u32" },
     // int *__errno_location(void);
@@ -188,10 +190,6 @@ export const libc = {
   stdio: {
     // FILE *fopen(const char *pathname, const char *mode);
     fopen: { args: ["buffer", "buffer"], returns: "ptr" },
-    // int ftrylockfile(FILE *filehandle);
-    ftrylockfile: { args: ["ptr"], returns: "i32" },
-    // void funlockfile(FILE *filehandle);
-    funlockfile: { args: ["ptr"], returns: "void" },
     // int fileno(FILE *stream);
     fileno: { args: ["ptr"], returns: "i32" },
     // FILE *open_memstream(char **ptr, size_t *sizeloc);

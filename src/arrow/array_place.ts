@@ -4,7 +4,7 @@
  * @module
  */
 import { hasViews } from "../cdata/mod.ts";
-import type { ArrayPlaceOptions, Place } from "../view/mod.ts";
+import type { ArrayPlaceOptions, Place, StridedMemoryView } from "../view/mod.ts";
 import type { ArrowArray, ArrowArrayParts } from "./array.ts";
 
 // law arrow/arrayAt: arrow/place
@@ -19,13 +19,17 @@ export function arrayAt(
   const copies = undo.use(new DisposableStack());
   const at = (one: ArrowArray): ArrowArrayParts => {
     const { field, length, offset, knownNullCount: nullCount, buffers, children, dictionary } = one;
-    const last = hasViews(field.type) && place !== "host" ? buffers.length - 1 : -1; // whose sizes the host reads
+    const last = hasViews(field.type) ? buffers.length - 1 : -1; // whose sizes the host reads
+    const copyAt = (view: StridedMemoryView, i: number) => {
+      void view.buffer.ptr; // throws if it is closed
+      return i === last ? view.copy() : view.to(place, options);
+    };
     return {
       field,
       length,
       offset,
       nullCount,
-      buffers: buffers.map((view, i) => view === null || i === last ? view : copies.use(view.to(place, options))),
+      buffers: buffers.map((view, i) => view === null ? null : copies.use(copyAt(view, i))),
       children: children.map((child) => make(at(child))),
       dictionary: dictionary === null ? null : make(at(dictionary)),
     };

@@ -114,8 +114,13 @@ function typeOf(source: DlpackSource): number | undefined {
   const { __dlpack_device__: tell } = source;
   if (tell === undefined) return undefined;
   const told: unknown = typeof tell === "function" ? source.__dlpack_device__?.() : tell;
-  if (Array.isArray(told) && typeof told[0] === "number") return told[0];
+  const [type]: readonly unknown[] = isIterable(told) ? [...told] : [];
+  if (typeof type === "number") return type;
   throw new ExchangeError(`Cannot import by DLPack: __dlpack_device__() returned ${show(told)}, expected [type, id]`);
+}
+
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.iterator in value;
 }
 
 const usable: ReadonlySet<number> = new Set([

@@ -71,7 +71,7 @@ export function addressWithin(owner: ArrayBuffer, byteOffset: number, size: numb
   if (!(owner instanceof ArrayBuffer)) throw noArrayBuffer(owner);
   const start = ffiPort().addressOf(owner);
   const areIntegers = Number.isInteger(byteOffset) && Number.isInteger(size);
-  if (!areIntegers || byteOffset < 0 || size < 0 || byteOffset + size > owner.byteLength) {
+  if (!areIntegers || byteOffset < 0 || size < 0 || byteOffset + size > ownSize(owner)) {
     throw notWithin(owner, byteOffset, size);
   }
   return size === 0 ? 0n : byteOffset === 0 ? start : start + BigInt(byteOffset);
@@ -82,15 +82,8 @@ export function addressWithin(owner: ArrayBuffer, byteOffset: number, size: numb
  */
 function notWithin(owner: ArrayBuffer, byteOffset: number, size: number): RangeError {
   return new RangeError(
-    `Cannot make a buffer of ${size} bytes at offset ${byteOffset}: expected integers within ${owner.byteLength} bytes`,
+    `Cannot make a buffer of ${size} bytes at offset ${byteOffset}: expected integers within ${ownSize(owner)} bytes`,
   );
-}
-
-/** @throws {TypeError} if a subclass or a property of it says that it has other bytes than it has */
-export function checkByteLength(owner: ArrayBuffer): void {
-  const bytes = ownSize(owner);
-  if (owner.byteLength === bytes) return;
-  throw new TypeError(`Cannot make a buffer of an ArrayBuffer of ${bytes} bytes whose byteLength is overridden`);
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   expectDevice,
 } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
-import { exactAddress, ownLength } from "../ffi/mod.ts";
+import { exactAddress, ownLength, ownSize } from "../ffi/mod.ts";
 import { type MemoryKind, noteClosed, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showBytes } from "../layout/mod.ts";
 import type { Allocation } from "./allocation.ts";
@@ -22,7 +22,6 @@ import { type BufferState, type Free, freeIfDropped, freeIfUnused, moveHome, Pin
 import {
   addressOfArray,
   addressWithin,
-  checkByteLength,
   checkRange,
   fromPointerOptionNames,
   type FromPointerOptions,
@@ -225,9 +224,8 @@ export class MemoryBuffer {
   static fromArrayBuffer(
     owner: ArrayBuffer,
     byteOffset = 0,
-    size: number = owner?.byteLength - byteOffset,
+    size: number = owner instanceof ArrayBuffer ? ownSize(owner) - byteOffset : NaN,
   ): MemoryBuffer {
-    if (owner instanceof ArrayBuffer) checkByteLength(owner);
     return MemoryBuffer.fromOwner(addressWithin(owner, byteOffset, size), size, null, owner);
   }
 

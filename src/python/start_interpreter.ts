@@ -90,7 +90,7 @@ export function openInterpreter(options: PythonOptions): Interpreter {
     const { opened, installation } = find(options);
     checkOnlyLibrary(opened);
     if (ffiPort().isWorker) releaseLockAtThreadEnd(opened.handle);
-    oneAtATime(() => start(opened, installation));
+    oneAtATime("Python", () => start(opened, installation));
     running = new Interpreter(opened);
     program = installation?.executable;
     if (options.home !== undefined) homes.add(options.home);

@@ -1,35 +1,44 @@
 /**
  * A lock that all threads of the process share, whichever runtime's Worker and whichever copy of this package they run:
- * that of C's `stdin`, which the C library creates, and which nothing else holds for longer than a call.
+ * the name of a local socket that is not a file. The kernel gives it to one, and takes it back when its socket is closed.
  *
  * @module
  */
-import { cString, FfiError, ffiPort, libc, littleEndian } from "../ffi/mod.ts";
+import { AF, errno, SOCK } from "../../bindings/libc.ts";
+import { attempt, FfiError, libc, NativeArena } from "../ffi/mod.ts";
+import { writeAddress } from "../unix/mod.ts";
 
 /** For how long at most another thread may hold the lock, in milliseconds. Starting Python takes 10 to 100. */
 const patience = 30_000;
 
 // law python/oneAtATime: python/open_in_workers
 /**
- * Calls a function that no two threads of the process run at a time.
+ * Calls a function that no two threads of the process run at a time. Where there are no such sockets it is just called.
  *
- * @throws {FfiError} if another thread does not end it: a Worker that was terminated within it, which releases nothing
+ * @param name of the lock
+ * @throws {FfiError} if another thread does not end it: a Worker that was terminated within it
  */
-export function oneAtATime<T>(act: () => T): T {
-  const { loading, stdio, sockets } = libc();
-  const file = new DataView(ffiPort().memory(loading.dlsym(0n, cString("stdin")), 8)).getBigUint64(0, littleEndian);
-  for (const start = performance.now(); stdio.ftrylockfile(file) !== 0;) {
-    if (performance.now() - start > patience) {
-      throw new FfiError(
-        "Cannot start Python: another thread has been starting it for 30 s. If that was a Worker which was " +
-          "terminated meanwhile, start Python before any Worker does.",
-      );
-    }
-    sockets.poll(0n, 0n, 1); // sleeps for 1 ms
-  }
+export function oneAtATime<T>(name: string, act: () => T, most: number = patience): T {
+  const { sockets, files } = libc();
+  const socket = attempt(() => sockets.socket(AF.UNIX, SOCK.STREAM | SOCK.CLOEXEC, 0));
+  if (socket < 0) return act();
   try {
+    using arena = new NativeArena();
+    const { address, length } = writeAddress(arena, `@causeway-${name}-${sockets.getpid()}`);
+    const start = performance.now();
+    while (attempt(() => sockets.bind(socket, address, length)) === -errno.EADDRINUSE) {
+      if (performance.now() - start > most) throw notReleased(name);
+      sockets.poll(0n, 0n, 1); // sleeps for 1 ms
+    }
     return act();
   } finally {
-    stdio.funlockfile(file);
+    files.close(socket);
   }
+}
+
+function notReleased(name: string): FfiError {
+  return new FfiError(
+    `Cannot start ${name}: another thread has been starting it for 30 s. If that was a Worker which was terminated ` +
+      `meanwhile, start ${name} before any Worker does.`,
+  );
 }

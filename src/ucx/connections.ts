@@ -203,13 +203,13 @@ export class Connections {
           (typeof to === "string" ? JSON.stringify(to) : String(to)),
       );
     }
-    if (to.host === undefined || to.port === undefined) { // misspelled, perhaps
-      checkOptions(to, listenerAddressNames);
+    if (!(to instanceof UcxListener)) checkOptions(to, listenerAddressNames); // a misspelled secret would be none
+    if (to.host === undefined || to.port === undefined) {
       throw new TypeError(
         `Cannot connect: expected { host, port } of a listener, got { ${Object.keys(to).join(", ")} }`,
       );
     }
-    if (typeof to.host !== "string") {
+    if (typeof to.host !== "string" || to.host === "") {
       throw new TypeError(`Cannot connect: expected host to be a name or a numeric address, got ${show(to.host)}`);
     }
     if (unchecked !== undefined) {
@@ -217,7 +217,7 @@ export class Connections {
     }
     const { version, protocol } = this.#context;
     const greets = protocol.greet !== null;
-    const secret = takeSecret(to);
+    const secret = to instanceof UcxListener ? null : takeSecret(to);
     if (greets && secret !== null) throw new TypeError("Cannot prove a secret: UCXX has none");
     const limit = timeLimit("ucp_ep_create", {
       ...(signal === undefined ? {} : { signal }),
@@ -300,9 +300,9 @@ export class Connections {
     const err_mode = checkErrors(options.errors);
     const pending = new PendingConnections(limits);
     const refused = () => pending.refuse();
-    // Without error handling, UCX 1.13 aborts the process with a failed assertion (rndv.c, packed_rkey_size) if a large
-    // message is sent before the connection is established.
-    const hasToStand = err_mode === UCP_ERR_HANDLING_MODE.NONE;
+    // UCX 1.13 ends the process, or sends nothing, if a message of 100 bytes or more is sent over a connection by its
+    // listener that is not established yet: a fault, or a failed assertion (rndv.c, packed_rkey_size).
+    const hasToStand = secret === null || err_mode === UCP_ERR_HANDLING_MODE.NONE;
     const hasToGreet = secret !== null || protocol.greet !== null;
     const greet = !hasToGreet && !hasToStand ? null : async (endpoint: UcxEndpoint) => {
       const limit = timeLimit("ucp_stream_recv_nbx", { timeout });

@@ -7,6 +7,7 @@ import { UCP_EP_CLOSE_FLAG, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
+import { turnIfDue } from "./event_loop.ts";
 import { messagesOf, type UcxActiveMessage } from "./active_messages/active_messages.ts";
 import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
 import { explain } from "./explain.ts";
@@ -123,8 +124,8 @@ export class UcxEndpoint {
     this.#context = context;
     this.#isConnecting = context.isConnecting;
     this.#operations = new EndpointOperations(context, handle);
-    this.#messages = new MessageQueue(() => context.progress.hold());
-    this.#arrays = new MessageQueue(() => context.progress.hold());
+    this.#messages = new MessageQueue(() => context.progress.hold(), turnIfDue);
+    this.#arrays = new MessageQueue(() => context.progress.hold(), turnIfDue);
     this.#sender = new TagSender(this.#operations);
     this.#messageSender = new MessageSender(this.#operations, context.longestHeader);
     this.#remote = new RemoteAccess(this.#operations);

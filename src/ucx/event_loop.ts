@@ -57,6 +57,24 @@ export function atNextTurn(act: () => void): void {
   else void serving.then(act);
 }
 
+/** How long {@linkcode turnIfDue} lets promises follow each other, in milliseconds; how often it looks, and since when. */
+const turnEvery = 1;
+const lookEvery = 16;
+let looked = 0;
+let turned = 0;
+
+// law ucx/turnIfDue: ucx/message_queue
+/** Settles when the event loop has turned; null if it need not yet. For loops whose promises are settled already. */
+export function turnIfDue(): Promise<void> | null {
+  if (++looked % lookEvery !== 0 || performance.now() - turned < turnEvery) return null;
+  return new Promise((resolve) => {
+    atNextTurn(() => {
+      turned = performance.now();
+      resolve();
+    });
+  });
+}
+
 // law ucx/serveAll: ucx/event_loop
 /**
  * Serves sockets while they have events: what one turn begins, such as an answer, continues in the next. With one turn

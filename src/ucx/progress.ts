@@ -37,6 +37,9 @@ const turnEvery = 1;
  * second apart, and must be detected within three.
  */
 const checkEvery = 250;
+/** How often descriptors that UCX has opened are kept from children while messages flow, in milliseconds; and when last. */
+const keepEvery = 1;
+let lastKept = 0;
 /** How long one turn may take, in milliseconds. */
 const turnAtMost = 0.5;
 /**
@@ -589,6 +592,10 @@ export class Progress {
     const now = performance.now();
     this.#lastTurn = now;
     this.#checkIfDue(now);
+    if (now - lastKept >= keepEvery) {
+      lastKept = now;
+      keepFromChildren(); // UCX may have accepted connections
+    }
     const hasEnded = this.#poll(turnAtMost, true) > 0; // its awaiter runs first, and may have more work for UCX
     const isIdle = this.#pending === 0 && !hasEnded && this.#copies.isEmpty;
     if (isIdle && !this.#isWatching && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
@@ -610,7 +617,7 @@ export class Progress {
     if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
     checkStatus("ucp_worker_arm", status);
     this.#lastSleep = performance.now();
-    keepFromChildren(); // UCX may have accepted connections
+    keepFromChildren(); // from now on nothing happens
     this.#copies.wakeBy(() => this.#queueTurn());
     const watch = this.#resources.watch ??= this.#watchWorker();
     watch.keepAlive(this.#isAwaited);

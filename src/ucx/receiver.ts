@@ -67,6 +67,9 @@ function maxParts(messageBytes: number): number {
   return Math.min(1_000_000, Math.max(100, messageBytes / 64));
 }
 
+/** For how long at most the next part of a message that is refused is waited for, in milliseconds. */
+const patience = 1000;
+
 function exceedsLimit(bytes: number, parts: number, most: number): UcxError {
   const told = `The other side has sent ${bytes} bytes in ${parts} parts, but at most ${most} are accepted`;
   return new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, told);
@@ -274,18 +277,22 @@ export class Receiver {
   }
 
   // law ucx/Receiver.discard: ucx/message_parts, ucx/limits
-  /** Consumes the rest of a message that is refused: its other headers, and its parts. */
+  /**
+   * Consumes the rest of a message that is refused: its other headers, and its parts, which follow it at once. A peer
+   * that has announced more than it sends, or whose messages a limit drops, is not waited for.
+   */
   async #discard(count: number, hasNext: boolean, fromSender: Match, owner: Owner | null): Promise<void> {
+    const options = { ...fromSender, timeout: patience };
     const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
     while (hasNext) {
-      const { length } = await this.recv(header, fromSender, owner, plainTags);
+      const { length } = await this.recv(header, options, owner, plainTags);
       const read = readPartHeader(header, length);
       count += read.parts.length;
       hasNext = read.hasNext;
     }
     const nothing = new Uint8Array(new ArrayBuffer(0));
     for (; count > 0; count--) {
-      await this.recv(nothing, fromSender, owner, plainTags).catch((error: unknown) => {
+      await this.recv(nothing, options, owner, plainTags).catch((error: unknown) => {
         const isTooLong = error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_MESSAGE_TRUNCATED;
         if (!isTooLong) throw error; // a message that is too long is consumed
       });

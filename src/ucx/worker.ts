@@ -10,6 +10,7 @@ import {
   ucp_worker_params_t,
   UCS_THREAD_MODE,
 } from "../../bindings/ucp_types.ts";
+import { turnIfDue } from "./event_loop.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
 import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
@@ -136,8 +137,8 @@ export class UcxWorker {
   readonly #progress: Progress;
   readonly #receiver: Receiver;
   readonly #active: readonly ActiveMessages[];
-  readonly #messages = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold());
-  readonly #arrays = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold());
+  readonly #messages = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold(), turnIfDue);
+  readonly #arrays = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold(), turnIfDue);
   readonly #limits: Required<WorkerLimits>;
   #dropped = 0;
   #longestHeader: number | undefined;

@@ -72,7 +72,8 @@ export abstract class CopyableArray<out D extends DTypeName = DTypeName> extends
    */
   copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
     if (source instanceof CopyableArray) return copyElements(source, this, options); // often called for a few elements
-    using view = this[viewAny](source); // of a typed array, or of a foreign one, which it returns
+    if (ArrayBuffer.isView(source)) return copyElements(this[viewAny](source), this, options); // which owns nothing
+    using view = this[viewAny](source); // a foreign array, as untyped code may pass: it is returned
     copyElements(view, this, options);
   }
 
@@ -90,6 +91,7 @@ export abstract class CopyableArray<out D extends DTypeName = DTypeName> extends
   /** Copies the elements into another view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
   copyTo(destination: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
     if (destination instanceof CopyableArray) return copyElements(this, destination, options);
+    if (ArrayBuffer.isView(destination)) return copyElements(this, this[viewAny](destination), options);
     using view = this[viewAny](destination);
     copyElements(this, view, options);
   }

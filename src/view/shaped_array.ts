@@ -231,15 +231,18 @@ function noLayout(given: unknown): TypeError {
 
 // law view/repackedFor: view/array_model
 /** The layout of elements of another type in the same memory, and where it begins. */
-function repackedFor({ layout, buffer, offset }: ArrayParts, dtype: DType): { layout: StridedLayout; offset: number } {
+function repackedFor(array: ArrayParts, dtype: DType): { layout: StridedLayout; offset: number } {
+  const { layout, buffer, offset } = array;
   const { itemsize, alignment } = dtype;
-  if (itemsize === layout.itemsize) return { layout, offset };
-  if (layout.volume === 0) return { layout: emptyOf(layout, itemsize), offset };
+  if (layout.volume === 0) return { layout: itemsize === layout.itemsize ? layout : emptyOf(layout, itemsize), offset };
   const skipped = layout.sliceOffsetInBytes;
   if (!Number.isInteger(skipped)) return { layout: layout.repacked(itemsize), offset }; // it says what is in the way
-  const first = buffer.ptr + BigInt(offset + skipped);
-  // Neither a device nor a typed array can use a number that is not aligned to its size.
-  if (first % BigInt(alignment) !== 0n) throw notAligned(dtype, first);
+  // Neither a device nor a typed array can use a number that is not aligned to its size. Foreign memory may be so.
+  if (alignment > array.dtype.alignment) {
+    const first = buffer.ptr + BigInt(offset + skipped);
+    if (first % BigInt(alignment) !== 0n) throw notAligned(dtype, first);
+  }
+  if (itemsize === layout.itemsize) return { layout, offset };
   const { shape, strides } = layout;
   const fromFirst = StridedLayout.from({ shape, strides, itemsize: layout.itemsize, sliceOffset: 0 });
   return { layout: fromFirst.repacked(itemsize), offset: offset + skipped };

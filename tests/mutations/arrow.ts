@@ -48,7 +48,7 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     [", onClose: () => copies.dispose() }", " }", "Copies on a device are never freed."],
     ["length, offset, knownNullCount", "length, knownNullCount", "A slice begins at the first element elsewhere."],
-    ["buffers.length - 1 : -1", "-1 : -1", "The sizes that the host reads are on a device."],
+    ["i === last ? view.copy() : ", "", "The sizes that the host reads are on a device."],
     ["dictionary === null ? null : make(at(dictionary))", "dictionary", "Dictionaries stay where they were."],
   ]),
   ...law("arrow/ArrowArray.close", [

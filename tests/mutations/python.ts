@@ -381,8 +381,13 @@ export const pythonMutations: readonly Mutation[] = [
     ["    0xd2800002, // mov x2, #0: the end of the arguments\n", "", "A call gets arguments that were not given."],
   ]),
   ...law("python/oneAtATime", [
-    ["stdio.ftrylockfile(file) !== 0;", "false;", "Workers that open Python at the same time crash the process."],
-    ["    stdio.funlockfile(file);\n", "", "Only the first thread that opens Python can do so."],
+    ["=== -errno.EADDRINUSE", "=== 1", "Workers that open Python at the same time crash the process."],
+    ["    files.close(socket);\n", "", "Only the first thread that opens Python can do so."],
+    [
+      "if (performance.now() - start > most) throw",
+      "if (false) throw",
+      "Python never opens after a Worker died in it.",
+    ],
   ]),
   ...law("python/start", [
     [

@@ -596,7 +596,18 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["    if (own.failure !== undefined ||", "    if (true ||", "An orderly end is mistaken for a lost connection."],
   ]),
+  ...law("ucx/turnIfDue", [
+    [
+      "performance.now() - turned < turnEvery",
+      "true",
+      "A loop over messages that are here keeps the event loop from its timers.",
+    ],
+  ]),
+  ...law("ucx/MessageQueue.takeFirst", [
+    ["this.#here.slice(this.#first)", "[]", "Messages are lost once a thousand were taken."],
+  ]),
   ...law("ucx/MessageQueue.iterate", [
+    ["          if (turn !== null) await turn;", "", "A peer that floods keeps the event loop from its timers."],
     [
       "        returned.abort();\n        return Promise",
       "        return Promise",
@@ -1077,7 +1088,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.sleep", [
     [
-      "    keepFromChildren(); // UCX may have accepted connections\n",
+      "    keepFromChildren(); // from now on nothing happens\n",
       "",
       "A child holds connections that were accepted: nobody notices that this process has died.",
     ],
@@ -1193,7 +1204,16 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/MessageQueue.putBack", [
-    ["this.#here.unshift(item)", "this.#here.push(item)", "A message that was put back comes after later ones."],
+    [
+      "this.#here[--this.#first] = item",
+      "this.#here.push(item)",
+      "A message that was put back comes after later ones.",
+    ],
+    [
+      "else this.#here.unshift(item)",
+      "else this.#here.push(item)",
+      "A message that was put back comes after later ones.",
+    ],
     [
       "    if (this.#isOver) return false;\n",
       "",

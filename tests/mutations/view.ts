@@ -136,8 +136,8 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/copyFrom", [
     [
-      "using view = this[viewAny](source); // of",
-      "const view = this[viewAny](source); // of",
+      "using view = this[viewAny](source); // a",
+      "const view = this[viewAny](source); // a",
       "A foreign array is kept until it is collected.",
     ],
     [
@@ -148,11 +148,16 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/repackedFor", [
     [
-      "  if (layout.volume === 0) return { layout: emptyOf(layout, itemsize), offset };\n",
+      "  if (layout.volume === 0) return { layout: itemsize === layout.itemsize ? layout : emptyOf(layout, itemsize), offset };\n",
       "",
       "An array without elements cannot be viewed with another type.",
     ],
     ["if (first % BigInt(alignment) !== 0n) throw", "if (false) throw", "Elements of another size are not aligned."],
+    [
+      "  if (itemsize === layout.itemsize) return { layout, offset };\n",
+      "",
+      "Elements of the same size are viewed only where they lie side by side.",
+    ],
     [
       "itemsize: layout.itemsize, sliceOffset: 0 })",
       "itemsize: layout.itemsize, sliceOffset: layout.sliceOffset })",

@@ -62,6 +62,13 @@ const calls: Record<string, [call: () => unknown, error: RegExp]> = {
   "no extension": [() => new VortexSession().registerExtension(any({})), /expected an extension type, with an id/],
 };
 
+test("a device is any sequence whose first is a number", () => {
+  for (const device of [[1, 0], Int32Array.of(1, 0), new Set([1, 0])]) {
+    using seen = dlpack(() => device)();
+    assertEquals(seen.size, 8);
+  }
+});
+
 test("a call with what it cannot use says what it expects", () => {
   for (const [what, [call, error]] of Object.entries(calls)) {
     const thrown = assertThrows(call);

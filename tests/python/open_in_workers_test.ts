@@ -1,6 +1,7 @@
 /** Python is started once, whichever threads open it at the same time. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { FfiError } from "../../mod.ts";
 import { oneAtATime } from "../../src/python/start_lock.ts";
 import { patiently, runScriptForJson } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
@@ -17,16 +18,18 @@ test(title, { skip, ...patiently }, async () => {
   for (let i = 0; i < 4; i++) assertEquals(await runScriptForJson(script, { args: [executable] }), [2, 2, 2, 2]);
 });
 
-test("the lock of a call that fails is released, and a thread that has it may take it again", () => {
-  let failed = 0;
+test("a lock is held by one at a time, is released when a call fails, and is not waited for without end", () => {
   for (let i = 0; i < 3; i++) {
-    try {
-      oneAtATime(() => {
-        throw new Error("expected");
-      });
-    } catch {
-      failed++;
-    }
+    assertThrows(
+      () =>
+        oneAtATime("a test", () => {
+          throw new Error("expected");
+        }),
+      Error,
+      "expected",
+    );
   }
-  assertEquals([failed, oneAtATime(() => oneAtATime(() => "done"))], [3, "done"]);
+  const held = () => oneAtATime("a test", () => "within", 20);
+  assertThrows(() => oneAtATime("a test", held), FfiError, "another thread has been starting it");
+  assertEquals([oneAtATime("a test", () => oneAtATime("another", () => "done")), held()], ["done", "within"]);
 });

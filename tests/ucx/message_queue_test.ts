@@ -2,6 +2,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { MessageQueue } from "../../src/ucx/active_messages/message_queue.ts";
+import { turnIfDue } from "../../src/ucx/event_loop.ts";
 import { check, fc } from "../support/property.ts";
 
 const steps = fc.array(fc.constantFrom("push", "next", "return", "abort", "take"), { maxLength: 30 });
@@ -116,4 +117,24 @@ test("a limit ends a wait and not the iteration", async () => {
   await assertRejects(() => iterator.next(), Error);
   queue.push(1);
   assertEquals([await iterator.next(), cleared], [{ done: false, value: 1 }, 2]);
+});
+
+// In Deno 100,000 took 5 s, in which no timer fired.
+test("many items are taken in order, and the event loop turns meanwhile", async () => {
+  const queue = new MessageQueue<number>(null, turnIfDue);
+  const count = 300_000;
+  for (let i = 0; i < count; i++) queue.push(i);
+  let turns = 0;
+  const timer = setInterval(() => turns++);
+  let expected = 0;
+  for await (const item of queue.iterate()) {
+    assertEquals(item === expected++, true);
+    if (item % 1000 === 999) {
+      queue.putBack(item);
+      assertEquals(await queue.next(), item);
+    }
+    if (expected === count) break;
+  }
+  clearInterval(timer);
+  assertEquals([queue.waiting, turns > 0], [[], true]);
 });

@@ -4,24 +4,34 @@
  * @module
  */
 
+/** How many places of items that were taken are kept at most. */
+const mostTaken = 1024;
+
 /** A queue between a callback and an asynchronous loop. */
 export class MessageQueue<T> {
-  readonly #here: T[] = [];
+  /** Items not yet taken, from the index of the first one on: V8 moves all others when it is removed. */
+  #here: (T | undefined)[] = [];
+  #first = 0;
   readonly #takers: ((next: T | null) => void)[] = [];
   readonly #retain: (() => () => void) | null;
+  readonly #turn: (() => Promise<void> | null) | null;
   /** Ends what {@linkcode #retain} began; set while a taker waits. */
   #release: (() => void) | null = null;
   #isOver = false;
   #failure: Error | null = null;
 
-  /** @param retain keeps the process alive while a taker waits, until the function that it returns is called */
-  constructor(retain: (() => () => void) | null = null) {
+  /**
+   * @param retain keeps the process alive while a taker waits, until the function that it returns is called
+   * @param turn lets the event loop turn, if it is time to, between two items of a loop
+   */
+  constructor(retain: (() => () => void) | null = null, turn: (() => Promise<void> | null) | null = null) {
     this.#retain = retain;
+    this.#turn = turn;
   }
 
   /** Items not yet taken. */
   get waiting(): readonly T[] {
-    return this.#here;
+    return this.#here.slice(this.#first) as T[]; // those that were taken are before
   }
 
   /** Adds an item. @returns whether it was accepted: nothing is, once the queue has ended */
@@ -32,7 +42,10 @@ export class MessageQueue<T> {
   // law ucx/MessageQueue.putBack: ucx/message_queue
   /** Makes an item that was taken the next one again. @returns whether it was accepted: not once the queue has ended */
   putBack(item: T): boolean {
-    return this.#add(item, () => this.#here.unshift(item));
+    return this.#add(item, () => {
+      if (this.#first > 0) this.#here[--this.#first] = item;
+      else this.#here.unshift(item);
+    });
   }
 
   /** Gives an item to the first taker, or keeps it. */
@@ -48,7 +61,7 @@ export class MessageQueue<T> {
   /** The next item; null if there will be no more. If the signal aborts first, the next item goes to the next taker. */
   next(signal?: AbortSignal): Promise<T | null> {
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const item = this.#here.shift();
+    const item = this.#takeFirst();
     if (item !== undefined || this.#isOver) return Promise.resolve(item ?? null);
     const { promise, resolve, reject } = Promise.withResolvers<T | null>();
     const abort = () => {
@@ -67,6 +80,19 @@ export class MessageQueue<T> {
     return promise;
   }
 
+  // law ucx/MessageQueue.takeFirst: ucx/message_queue
+  /** Removes the first item. */
+  #takeFirst(): T | undefined {
+    if (this.#first === this.#here.length) return undefined;
+    const item = this.#here[this.#first];
+    this.#here[this.#first++] = undefined;
+    if (this.#first === this.#here.length || this.#first === mostTaken) {
+      this.#here = this.#here.slice(this.#first);
+      this.#first = 0;
+    }
+    return item;
+  }
+
   // law ucx/MessageQueue.iterate: ucx/message_queue
   /**
    * The items, until there will be no more; then it throws the failure that ended the queue, if any. An item that
@@ -82,9 +108,13 @@ export class MessageQueue<T> {
         if (returned.signal.aborted) return done;
         const { signal, clear } = limit();
         const stop = signal === undefined ? returned.signal : AbortSignal.any([signal, returned.signal]);
-        try {
+        over: try {
+          const isHere = this.#first < this.#here.length;
           const value = await this.next(stop);
-          if (value !== null) return { done: false, value };
+          if (value === null) break over;
+          const turn = isHere && this.#turn !== null ? this.#turn() : null;
+          if (turn !== null) await turn; // items that are here would never let the event loop turn
+          return { done: false, value };
         } catch (error) {
           if (returned.signal.aborted) return done;
           throw error;
@@ -107,8 +137,9 @@ export class MessageQueue<T> {
 
   /** Takes all queued items, or those that match a predicate. */
   takeAll(fits: (item: T) => boolean = () => true): T[] {
-    const { take = [], keep = [] } = Object.groupBy(this.#here.splice(0), (item) => fits(item) ? "take" : "keep");
-    for (const item of keep) this.#here.push(item);
+    const { take = [], keep = [] } = Object.groupBy(this.waiting, (item) => fits(item) ? "take" : "keep");
+    this.#here = keep;
+    this.#first = 0;
     return take;
   }
 

@@ -36,7 +36,7 @@ export function takeSecret(given: { readonly secret?: Secret }): Secret | null {
   if (!("secret" in given)) return null;
   const { secret } = given;
   if (typeof secret === "string" && secret.length > 0) return secret;
-  if (secret instanceof Uint8Array && secret.length > 0) return secret.slice();
+  if (secret instanceof Uint8Array && secret.length > 0) return new Uint8Array(secret); // slice() of a Buffer is no copy
   const got = typeof secret === "object" ? Object.prototype.toString.call(secret) : typeof secret;
   throw new TypeError(
     "Cannot use the secret: expected a non-empty string or Uint8Array, got " +
