@@ -73,7 +73,7 @@ function readNullCount(value: bigint, length: number, walk: Walk): number {
   throw walk.refusal(`has ${value} as its null count: expected -1 to its length ${length}`);
 }
 
-// law cdata/readBuffers: cdata/fuzz, view/arrow
+// law cdata/readBuffers: cdata/fuzz, view/arrow, arrow/array
 function readBuffers(count: bigint, address: bigint, { type }: ArrowField, walk: Walk): bigint[] {
   const expected = bufferCount(type);
   const n = walk.count(count, "number of buffers");

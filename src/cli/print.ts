@@ -8,16 +8,20 @@ import { writeSync } from "node:fs";
 
 const standardOutput = 1;
 
+function toStandardOutput(bytes: Uint8Array, from: number): number {
+  return writeSync(standardOutput, bytes, from);
+}
+
 /**
  * Prints a line.
  *
  * @throws {Error} the system's, if it cannot be written. A reader who has seen enough, as `head`, is none
  */
-export function print(text: string): void {
+export function print(text: string, write: (bytes: Uint8Array, from: number) => number = toStandardOutput): void {
   const bytes = new TextEncoder().encode(`${text}\n`);
   for (let done = 0; done < bytes.length;) {
     try {
-      done += writeSync(standardOutput, bytes, done);
+      done += write(bytes, done);
     } catch (error) {
       const { code } = error as { readonly code?: unknown }; // of the system
       if (code === "EPIPE") return;

@@ -4,9 +4,8 @@
  *
  * @module
  */
-import { AF, errno, SOCK } from "../../bindings/libc.ts";
-import { attempt, FfiError, libc, NativeArena } from "../ffi/mod.ts";
-import { writeAddress } from "../unix/mod.ts";
+import { AF, errno, SOCK, sockaddr_un } from "../../bindings/libc.ts";
+import { attempt, FfiError, layoutOf, libc, NativeArena } from "../ffi/mod.ts";
 
 /** For how long at most another thread may hold the lock, in milliseconds. Starting Python takes 10 to 100. */
 const patience = 30_000;
@@ -24,9 +23,13 @@ export function oneAtATime<T>(name: string, act: () => T, most: number = patienc
   if (socket < 0) return act();
   try {
     using arena = new NativeArena();
-    const { address, length } = writeAddress(arena, `@causeway-${name}-${sockets.getpid()}`);
+    const text = new TextEncoder().encode(`\0causeway-${name}-${sockets.getpid()}`); // NUL: a name, and not a file's
+    const socketName = arena.struct(sockaddr_un);
+    socketName.sun_family = AF.UNIX;
+    socketName.sun_path.set(text);
+    const length = layoutOf(sockaddr_un).offsets.sun_path + text.length;
     const start = performance.now();
-    while (attempt(() => sockets.bind(socket, address, length)) === -errno.EADDRINUSE) {
+    while (attempt(() => sockets.bind(socket, socketName.$address, length)) === -errno.EADDRINUSE) {
       if (performance.now() - start > most) throw notReleased(name);
       sockets.poll(0n, 0n, 1); // sleeps for 1 ms
     }

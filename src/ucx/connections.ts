@@ -291,7 +291,7 @@ export class Connections {
     }
   }
 
-  // law ucx/Connections.listen: ucx/ucxx_protocol, ucx/secret, ucx/behaviours
+  // law ucx/Connections.listen: ucx/ucxx_protocol, ucx/secret, ucx/behaviours, ucx/sends_first
   /** As {@linkcode UcxWorker.listen}. */
   listen(options: ListenOptions): UcxListener {
     const { ucp, family, progress, protocol, open, resources } = this.#context;

@@ -14,7 +14,6 @@
  * @module
  */
 export { abortable } from "./abortable.ts";
-export { writeAddress } from "./address.ts";
 export { runOn } from "./affinity.ts";
 export { DescriptorSet } from "./descriptor_set.ts";
 export { FileDescriptor } from "./file_descriptor.ts";

@@ -12,6 +12,7 @@ import { releaseSchema } from "../../src/cdata/device_array.ts";
 import { exportSchema } from "../../src/cdata/schema_export.ts";
 import { readSchema } from "../../src/cdata/schema_import.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { encode, leafFormats, type Model, models, quirks, type Value, valueOf } from "../support/arrow_model.ts";
 import {
@@ -106,6 +107,26 @@ test("an imported array is exported as the same memory with the same schema", ()
     2000,
   );
 });
+
+// Polars' columns of nothing but nulls have one. They were refused, and their rows lost.
+test("an array of nulls may have a bitmap, which is not exported", () => {
+  using release = new CountingRelease();
+  using arena = new NativeArena();
+  const writer = new RawWriter(arena, release);
+  const model: Model = { ...nullModel, format: "n" };
+  const array = writer.array(
+    encode(model, [null, null], { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 }),
+  );
+  const fields = new DataView(ffiPort().memory(array, layout.array.size));
+  fields.setBigUint64(24, 1n, true); // n_buffers
+  fields.setBigUint64(40, arena.bytes(8, 8).address, true); // buffers: one, NULL
+  using imported = ArrowArray.from({ schema: writer.schema(model), array });
+  assertEquals([imported.toArray(), imported.nullCount, imported.buffers], [[null, null], 2, []]);
+  using exported = imported.toArrowDevice();
+  assertEquals(readRawArray(exported.ptr).buffers, []);
+});
+
+const nullModel = { name: "", nullable: true, flags: 0, metadata: [], children: [], dictionary: null };
 
 test("the children of an exported slice of a struct have its length, its offset and its nulls", () => {
   const numbers = StridedMemoryView.fromTypedArray(new Uint8Array(5));

@@ -1,5 +1,5 @@
 /** Common to all commands: help, exit codes, and suggestions for a mistyped word. */
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { commands } from "../../src/cli/commands.ts";
 import { nearest, slipsBetween } from "../../src/cli/nearest.ts";
+import { print } from "../../src/cli/print.ts";
 import { patiently } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -123,5 +124,30 @@ test("a report that cannot be written is a failure, unless its reader has seen e
   assertEquals(
     shell('for i in 1 2 3; do "$@" topology --simulate 2 --json; done | (sleep 0.5; cat) > /dev/null').status,
     0,
+  );
+});
+
+test("a line is written whole, in parts where the pipe takes no more, until the reader has seen enough", () => {
+  const system = (code: string) => Object.assign(new Error(code), { code });
+  let written = "";
+  let calls = 0;
+  const slowly = (bytes: Uint8Array, from: number) => {
+    if (++calls % 2 === 0) throw system("EAGAIN");
+    const part = bytes.subarray(from, from + 7);
+    written += new TextDecoder().decode(part);
+    return part.length;
+  };
+  print("a line of many parts", slowly);
+  assertEquals([written, calls], ["a line of many parts\n", 5]);
+  print("a reader has gone", () => {
+    throw system("EPIPE");
+  });
+  assertThrows(
+    () =>
+      print("no space", () => {
+        throw system("ENOSPC");
+      }),
+    Error,
+    "ENOSPC",
   );
 });

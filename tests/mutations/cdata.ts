@@ -24,6 +24,7 @@ export const cdataMutations: readonly Mutation[] = [
       "  if (false) {\n",
       "Buffers that do not exist are read.",
     ],
+    ['  if (type.kind === "null" && n === 1) return [];', "", "Columns of nothing but nulls in Polars are refused."],
   ]),
   ...law("cdata/readChildren", [
     ["  if (n !== fields.length) throw", "  if (false) throw", "Children that do not exist are read."],

@@ -86,7 +86,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["endsBeyondMemory(ptr, size)", "false", "Bytes beyond the end of the address space are accepted."],
   ]),
   ...law("memory/addressWithin", [
-    ["byteOffset + size > owner.byteLength", "false", "Memory past the end of an ArrayBuffer is read."],
+    ["byteOffset + size > ownSize(owner)", "false", "Memory past the end of an ArrayBuffer is read."],
     ["!areIntegers || ", "", "A fraction of a byte of an ArrayBuffer is accepted."],
   ]),
   ...law("memory/bytesOf", [

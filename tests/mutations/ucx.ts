@@ -209,12 +209,17 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/takeSecret", [
     [
+      "new Uint8Array(secret); // slice()",
+      "secret.slice(); // slice()",
+      "A Buffer that is cleared becomes a secret of zeros.",
+    ],
+    [
       'if (!("secret" in given)) return null;',
       "if (given.secret === undefined) return null;",
       "A variable that is not set admits every client.",
     ],
     [
-      "return secret.slice();",
+      "return new Uint8Array(secret); // slice() of a Buffer is no copy",
       "return secret;",
       "A secret that is cleared becomes one of zeros, which anyone can guess.",
     ],
@@ -454,9 +459,9 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Connections.connect", [
     [
-      "      checkOptions(to, listenerAddressNames);\n",
-      "",
-      "The error does not name a misspelled host or port.",
+      "    if (!(to instanceof UcxListener)) checkOptions(to, listenerAddressNames);",
+      "    ",
+      "A misspelled secret is none; the error does not name a misspelled host or port.",
     ],
     [
       '    if (typeof to !== "object" || to === null) {',

@@ -154,11 +154,6 @@ export const viewMutations: readonly Mutation[] = [
     ],
     ["if (first % BigInt(alignment) !== 0n) throw", "if (false) throw", "Elements of another size are not aligned."],
     [
-      "  if (itemsize === layout.itemsize) return { layout, offset };\n",
-      "",
-      "Elements of the same size are viewed only where they lie side by side.",
-    ],
-    [
       "itemsize: layout.itemsize, sliceOffset: 0 })",
       "itemsize: layout.itemsize, sliceOffset: layout.sliceOffset })",
       "Elements of another size are sought further on.",

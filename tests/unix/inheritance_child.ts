@@ -20,12 +20,21 @@ function inherited(): number[] {
 
 const before = inherited();
 const counts: number[] = [];
+const atFirst = readdirSync("/proc/self/fd").length;
+/** Notes what children would inherit now. */
+function note(): void {
+  counts.push(...inherited().filter((fd) => !before.includes(fd)).map(() => -1));
+}
+
 for (const TLS of ["tcp", "posix,tcp"]) {
-  for (const progress of ["event", "adaptive"] as const) {
+  for (const progress of ["event", "adaptive", "busy"] as const) {
     using ucx = Ucx.open({ config: { TLS } });
+    note();
     await using here = ucx.createWorker({ progress });
+    note();
     await using there = ucx.createWorker({ progress });
     const listener = await here.listen();
+    note();
     counts.push(readdirSync("/proc/self/fd").length);
     const [accepted, connected, byAddress] = await Promise.all([
       listener[Symbol.asyncIterator]().next().then(({ value }) => value as UcxEndpoint),
@@ -37,8 +46,10 @@ for (const TLS of ["tcp", "posix,tcp"]) {
     await connected.flush();
     listener.close();
     await new Promise((resolve) => setTimeout(resolve, 100)); // they sleep
-    counts.push(...inherited().filter((fd) => !before.includes(fd)).map(() => -1));
+    note();
   }
 }
-console.log(JSON.stringify({ before, opened: Math.max(...counts), after: inherited(), leaked: counts.includes(-1) }));
+console.log(
+  JSON.stringify({ before, opened: Math.max(...counts) - atFirst, after: inherited(), leaked: counts.includes(-1) }),
+);
 process.exit(0);
