@@ -287,9 +287,10 @@ export class UcxEndpoint {
     return false;
   }
 
-  // law ucx/UcxEndpoint.exceed: ucx/listener
+  // law ucx/UcxEndpoint.exceed: ucx/listener, ucx/secret
   #exceed(error: UcxError): void {
     if (this.#operations.failure !== undefined || this.#operations.handle === 0n) return;
+    if (this.#context.isPaired) this.#byteStream.notify("closed"); // which a failed endpoint cannot any more
     this.fail(error);
     this.#dismiss();
     void this.#end(UCP_EP_CLOSE_FLAG.FORCE);

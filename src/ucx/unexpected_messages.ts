@@ -9,6 +9,7 @@
 import { ucp_tag_recv_info_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type StructView } from "../ffi/mod.ts";
 import type { Progress } from "./progress.ts";
+import { everyBit } from "./tag.ts";
 import type { WorkerResources } from "./worker_resources.ts";
 
 /** A message that has arrived. */
@@ -28,7 +29,9 @@ export class UnexpectedMessages {
   readonly #limit: number;
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
   /** In the order of arrival. */
-  readonly #waiting: Arrived[] = [];
+  readonly #waiting = new Set<Arrived>();
+  /** The same by their tags: most receives ask for one, and a peer may send many that nobody asks for. */
+  readonly #byTag = new Map<bigint, Set<Arrived>>();
   #dropped = 0;
   #isCollecting = false;
 
@@ -49,13 +52,18 @@ export class UnexpectedMessages {
   // law ucx/UnexpectedMessages.find: ucx/probe, ucx/unexpected_messages
   /** The earliest message that matches, if any. It stays. */
   find(tag: bigint, mask: bigint): Arrived | undefined {
-    return this.#waiting.find((message) => ((message.tag ^ tag) & mask) === 0n);
+    if (mask === everyBit) return this.#byTag.get(tag)?.values().next().value;
+    return this.#waiting.values().find((message) => ((message.tag ^ tag) & mask) === 0n);
   }
 
   /** As {@linkcode find}, and removes it. The caller receives it, or else it is discarded with the worker. */
   take(tag: bigint, mask: bigint): Arrived | undefined {
     const found = this.find(tag, mask);
-    if (found !== undefined) this.#waiting.splice(this.#waiting.indexOf(found), 1);
+    if (found === undefined) return undefined;
+    this.#waiting.delete(found);
+    const same = this.#byTag.get(found.tag);
+    same?.delete(found);
+    if (same?.size === 0) this.#byTag.delete(found.tag);
     return found;
   }
 
@@ -70,9 +78,11 @@ export class UnexpectedMessages {
     for (;;) {
       const handle = ucp_tag_probe_nb(worker, 0n, 0n, 1, info.$address);
       if (handle === 0n) break;
-      if (this.#waiting.length < this.#limit) {
+      if (this.#waiting.size < this.#limit) {
         taken.add(handle);
-        this.#waiting.push({ handle, tag: info.sender_tag, length: info.length });
+        const message = { handle, tag: info.sender_tag, length: info.length };
+        this.#waiting.add(message);
+        this.#byTag.getOrInsertComputed(message.tag, () => new Set()).add(message);
       } else {
         this.#dropped++;
         this.#resources.discard(this.#progress, handle);

@@ -121,7 +121,8 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
    * last axis, which must be adjacent in memory, are joined or split: four float32 are two float64, or sixteen uint8.
    *
    * @throws {RangeError} if the layout reaches outside the buffer, its itemsize is not that of the element type, the
-   *   last axis cannot be repacked, or the numbers would not be aligned (`DType.alignment`): the message says why
+   *   last axis cannot be repacked, or numbers of another size would not be aligned (`DType.alignment`): the message
+   *   says why
    * @throws {TypeError} if the layout is not a StridedLayout, such as one sent by another Worker
    */
   view<const T extends DTypeLike>(as: T | ViewOptions<T> & { readonly dtype: T }): StridedMemoryView<DTypeNameOf<T>>;
@@ -234,15 +235,13 @@ function noLayout(given: unknown): TypeError {
 function repackedFor(array: ArrayParts, dtype: DType): { layout: StridedLayout; offset: number } {
   const { layout, buffer, offset } = array;
   const { itemsize, alignment } = dtype;
-  if (layout.volume === 0) return { layout: itemsize === layout.itemsize ? layout : emptyOf(layout, itemsize), offset };
+  if (itemsize === layout.itemsize) return { layout, offset }; // wherever they are: foreign memory may be anywhere
+  if (layout.volume === 0) return { layout: emptyOf(layout, itemsize), offset };
   const skipped = layout.sliceOffsetInBytes;
   if (!Number.isInteger(skipped)) return { layout: layout.repacked(itemsize), offset }; // it says what is in the way
-  // Neither a device nor a typed array can use a number that is not aligned to its size. Foreign memory may be so.
-  if (alignment > array.dtype.alignment) {
-    const first = buffer.ptr + BigInt(offset + skipped);
-    if (first % BigInt(alignment) !== 0n) throw notAligned(dtype, first);
-  }
-  if (itemsize === layout.itemsize) return { layout, offset };
+  const first = buffer.ptr + BigInt(offset + skipped);
+  // Neither a device nor a typed array can use a number that is not aligned to its size.
+  if (first % BigInt(alignment) !== 0n) throw notAligned(dtype, first);
   const { shape, strides } = layout;
   const fromFirst = StridedLayout.from({ shape, strides, itemsize: layout.itemsize, sliceOffset: 0 });
   return { layout: fromFirst.repacked(itemsize), offset: offset + skipped };

@@ -663,6 +663,11 @@ export const ucxMutations: readonly Mutation[] = [
     ["[[14, 21], [19, 22]]", "[[19, 22]]", "UCX 1.13 ends its process over what 1.21 sends."],
   ]),
   ...law("ucx/UcxEndpoint.exceed", [
+    [
+      'if (this.#context.isPaired) this.#byteStream.notify("closed"); // which',
+      "// which",
+      "A client whose message is too long for a listener with a secret waits for ever.",
+    ],
     ["    void this.#end(UCP_EP_CLOSE_FLAG.FORCE);\n", "", "A peer that sends too much continues to send."],
   ]),
   ...law("ucx/Connections.connectToAddress", [
@@ -894,8 +899,18 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UnexpectedMessages.find", [
     ["((message.tag ^ tag) & mask) === 0n", "true", "Tags and masks are ignored."],
-    ["this.#waiting.find(", "this.#waiting.findLast(", "A receive does not get the earliest message."],
-    ["this.#waiting.splice(this.#waiting.indexOf(found), 1)", "this.#waiting.shift()", "Another message is lost."],
+    [
+      "this.#waiting.values().find(",
+      "[...this.#waiting].findLast(",
+      "A receive by a mask does not get the earliest message.",
+    ],
+    [
+      "this.#byTag.get(tag)?.values().next().value",
+      "[...this.#byTag.get(tag) ?? []].at(-1)",
+      "A receive does not get the earliest message.",
+    ],
+    ["    this.#waiting.delete(found);\n", "", "A message is received twice."],
+    ["    same?.delete(found);\n", "", "A message is received twice by its tag."],
   ]),
   ...law("ucx/UnexpectedMessages.collect", [
     ["    if (this.#isCollecting) return; // dropping", "    // dropping", "Many messages at once overflow the stack."],

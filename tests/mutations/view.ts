@@ -148,7 +148,7 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/repackedFor", [
     [
-      "  if (layout.volume === 0) return { layout: itemsize === layout.itemsize ? layout : emptyOf(layout, itemsize), offset };\n",
+      "  if (layout.volume === 0) return { layout: emptyOf(layout, itemsize), offset };\n",
       "",
       "An array without elements cannot be viewed with another type.",
     ],

@@ -24,19 +24,19 @@ export const valuesRows: readonly Row[] = [
     "an unknown attribute",
     ({ own }) => own.device.attribute("FROBS" as DeviceAttribute),
     TypeError,
-    /attribute FROBS/,
+    /attribute "FROBS"/,
   ],
   [
     "an unknown attribute of kernels",
     ({ own }) => own.kernel.attribute("FROBS" as "NUM_REGS"),
     TypeError,
-    /attribute FROBS/,
+    /attribute "FROBS"/,
   ],
   [
     "unknown advice",
     ({ own }) => new ManagedMemoryResource(own.device).advise(own.managed, "FROB" as "SET_READ_MOSTLY", null),
     TypeError,
-    /advice FROB/,
+    /advice "FROB"/,
   ],
   [
     "an unknown capture mode",

@@ -152,7 +152,7 @@ test("dictionaries and runs are kept on a device where they are asked for, and d
   }
   using array = VortexArray.ofNode(rootNode(tree, dtype, length), { session, limits: limitsOf() });
   const all = ["all"] as unknown as readonly ["dictionary"]; // as it may come from JavaScript
-  assertThrows(() => array.toArrowDevice({ stream, keep: all }), TypeError, "Cannot keep all");
+  assertThrows(() => array.toArrowDevice({ stream, keep: all }), TypeError, 'Cannot keep "all"');
 });
 
 test("an array that cannot be decoded leaves no memory on the device, nor that of parts decoded before it", () => {
