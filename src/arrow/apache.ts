@@ -149,8 +149,9 @@ function bytes(array: unknown): StridedMemoryView {
 /**
  * Makes a vector of `apache-arrow` from an array in host memory, without copying it.
  *
- * The vector shares the array's memory and keeps it alive. Once the array is closed there is nothing in it: it
- * keeps its length, and its elements are undefined or null, or reading them throws. Only buffers whose first element is not aligned to its size are copied, because typed arrays require alignment.
+ * The vector shares the array's memory and keeps it alive. Once the array is closed there is nothing in it: it keeps
+ * its length, and its elements are undefined or null, or reading them throws. Only buffers whose first element is not
+ * aligned to its size are copied, because typed arrays require alignment.
  *
  * @param arrow the package: `import * as arrow from "apache-arrow"`
  * @throws {TypeError} for device memory

@@ -52,9 +52,8 @@ function noBytes(size: number): RangeError {
 
 function noRange(ptr: bigint, size: number): RangeError {
   return new RangeError(
-    `Cannot make a buffer of ${size} bytes at address ${
-      show(ptr)
-    }: expected a 64-bit address as a bigint, other than 0n`,
+    `Cannot make a buffer of ${size} bytes at address ${show(ptr)}: expected a 64-bit address as a bigint, ` +
+      "other than 0n",
   );
 }
 

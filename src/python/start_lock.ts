@@ -1,6 +1,6 @@
 /**
  * A lock that all threads of the process share, whichever runtime's Worker and whichever copy of this package they run:
- * the name of a local socket that is not a file. The kernel gives it to one, and takes it back when its socket is closed.
+ * the name of a local socket that is not a file. The kernel gives it to one, and takes it back when that is closed.
  *
  * @module
  */

@@ -274,7 +274,7 @@ export class UcxEndpoint {
   deliver(message: UcxActiveMessage, kind: "message" | "array"): boolean {
     message.endsWith(this.#operations.receives.over);
     const queue = kind === "array" ? this.#arrays : this.#messages;
-    const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
+    const waiting = this.#messages.size + this.#arrays.size;
     const excess = excessOf(this.#context.limits, waiting, message.length);
     if (excess === null) return queue.push(message);
     // UCX calls this from inside one of its functions: the excess is handled after that returns.

@@ -37,7 +37,7 @@ const turnEvery = 1;
  * second apart, and must be detected within three.
  */
 const checkEvery = 250;
-/** How often descriptors that UCX has opened are kept from children while messages flow, in milliseconds; and when last. */
+/** How often descriptors that UCX has opened are kept from children meanwhile, in milliseconds; and when last. */
 const keepEvery = 1;
 let lastKept = 0;
 /** How long one turn may take, in milliseconds. */

@@ -461,7 +461,7 @@ export class UcxWorker {
   // law ucx/UcxWorker.keep: ucx/active_messages
   /** @returns whether a message that no endpoint takes is accepted */
   #keep(queue: MessageQueue<UcxActiveMessage>, message: UcxActiveMessage): boolean {
-    const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
+    const waiting = this.#messages.size + this.#arrays.size;
     if (excessOf(this.#limits, waiting, message.length) === null) return queue.push(message);
     this.#dropped++;
     return false;

@@ -1,7 +1,7 @@
 /**
  * Which descriptors the processes that this one starts inherit. libucp opens its own to be inherited: a child would
- * hold a listener's port, and connections whose peers would not notice that this process has died. `Deno.Command` and C's
- * `system` close none.
+ * hold a listener's port, and connections whose peers would not notice that this process has died. `Deno.Command` and
+ * C's `system` close none.
  *
  * @module
  */

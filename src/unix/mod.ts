@@ -8,8 +8,8 @@
  * together at turns of the event loop. `createWakeup` goes the other way: native code on any thread wakes the event
  * loop, by closing a socket. `findSocketNews` tells whether the event loop has socket events to handle. `DescriptorSet`
  * makes several descriptors one, `openProcess` makes the end of a process one, `stopTimers` stops those of another
- * library's set, `keepFromChildren` keeps its descriptors from processes that are started, a `ListeningSocket` is another
- * library's, and `runOn` keeps this process on one processor.
+ * library's set, `keepFromChildren` keeps its descriptors from processes that are started, a `ListeningSocket` is
+ * another library's, and `runOn` keeps this process on one processor.
  *
  * @module
  */

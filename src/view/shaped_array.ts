@@ -232,8 +232,10 @@ function noLayout(given: unknown): TypeError {
 
 // law view/repackedFor: view/array_model
 /** The layout of elements of another type in the same memory, and where it begins. */
-function repackedFor(array: ArrayParts, dtype: DType): { layout: StridedLayout; offset: number } {
-  const { layout, buffer, offset } = array;
+function repackedFor(
+  { layout, buffer, offset }: ArrayParts,
+  dtype: DType,
+): { layout: StridedLayout; offset: number } {
   const { itemsize, alignment } = dtype;
   if (itemsize === layout.itemsize) return { layout, offset }; // wherever they are: foreign memory may be anywhere
   if (layout.volume === 0) return { layout: emptyOf(layout, itemsize), offset };

@@ -560,7 +560,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/PendingConnections.hasRoom", [
-    ["this.#queue.waiting.length + this.#greeting.size < backlog && ", "", "Any number of connections may wait."],
+    ["this.#queue.size + this.#greeting.size < backlog && ", "", "Any number of connections may wait."],
     [" && this.#open.size < connections", "", "Any number of connections may be open."],
   ]),
   ...law("ucx/PendingConnections.end", [

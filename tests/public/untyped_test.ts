@@ -1,6 +1,6 @@
 /**
- * What untyped programs pass by mistake is refused with what was expected, not with an engine's error about a property of
- * undefined, and nothing is left behind.
+ * What untyped programs pass by mistake is refused with what was expected, not with an engine's error about a property
+ * of undefined, and nothing is left behind.
  */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";

@@ -3,13 +3,14 @@ import { assert } from "@std/assert";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createConnection, createServer } from "node:net";
+import { createConnection } from "node:net";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { patiently } from "../support/child.ts";
 import { type Example, examplesOf, runExampleBeside } from "../support/examples.ts";
+import { freePort } from "../support/free_port.ts";
 import { needs } from "../support/needs.ts";
 
 const guide = readFileSync(new URL("../../docs/ucx.md", import.meta.url), "utf8");
@@ -19,15 +20,6 @@ function at(port: number, need: string): Example {
   const [example] = examplesOf(`docs/ucx.md (${need})`, guide, need);
   assert(example !== undefined && example.code.includes("13337"));
   return { ...example, code: example.code.replaceAll("13337", `${port}`) };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** Waits until a server listens. */

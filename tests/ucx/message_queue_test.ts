@@ -138,3 +138,13 @@ test("many items are taken in order, and the event loop turns meanwhile", async 
   clearInterval(timer);
   assertEquals([queue.waiting, turns > 0], [[], true]);
 });
+
+// Each arrival is compared with a limit: a copy of all that wait would make a flood quadratic.
+test("a queue knows how many wait, whatever was taken and put back", async () => {
+  const queue = new MessageQueue<number>();
+  for (let i = 0; i < 3000; i++) queue.push(i);
+  for (let i = 0; i < 1500; i++) await queue.next();
+  queue.putBack(1499);
+  assertEquals([queue.size, queue.waiting.length, queue.waiting[0]], [1501, 1501, 1499]);
+  assertEquals([queue.takeAll((item) => item % 2 === 0).length, queue.size], [750, 751]);
+});

@@ -1,30 +1,18 @@
 /** A program that `deno run --watch` loads again listens on the same port again. */
 import { assertEquals } from "@std/assert";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { patiently } from "../support/child.ts";
-import { isBun } from "../support/child.ts";
+import { isBun, patiently } from "../support/child.ts";
+import { freePort } from "../support/free_port.ts";
 import { needs } from "../support/needs.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 const ucx = new URL("../../src/ucx/mod.ts", import.meta.url).href;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 const [title, { skip }] = needs(
   isBun ? "Bun starts another process" : null,

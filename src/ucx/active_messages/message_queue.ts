@@ -29,6 +29,11 @@ export class MessageQueue<T> {
     this.#turn = turn;
   }
 
+  /** How many items are not yet taken. */
+  get size(): number {
+    return this.#here.length - this.#first;
+  }
+
   /** Items not yet taken. */
   get waiting(): readonly T[] {
     return this.#here.slice(this.#first) as T[]; // those that were taken are before
@@ -83,10 +88,10 @@ export class MessageQueue<T> {
   // law ucx/MessageQueue.takeFirst: ucx/message_queue
   /** Removes the first item. */
   #takeFirst(): T | undefined {
-    if (this.#first === this.#here.length) return undefined;
+    if (this.size === 0) return undefined;
     const item = this.#here[this.#first];
     this.#here[this.#first++] = undefined;
-    if (this.#first === this.#here.length || this.#first === mostTaken) {
+    if (this.size === 0 || this.#first === mostTaken) {
       this.#here = this.#here.slice(this.#first);
       this.#first = 0;
     }
@@ -109,7 +114,7 @@ export class MessageQueue<T> {
         const { signal, clear } = limit();
         const stop = signal === undefined ? returned.signal : AbortSignal.any([signal, returned.signal]);
         over: try {
-          const isHere = this.#first < this.#here.length;
+          const isHere = this.size > 0;
           const value = await this.next(stop);
           if (value === null) break over;
           const turn = isHere && this.#turn !== null ? this.#turn() : null;

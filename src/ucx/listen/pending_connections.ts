@@ -38,7 +38,7 @@ export class PendingConnections {
   /** Whether there is room for another connection. */
   get hasRoom(): boolean {
     const { backlog, connections } = this.#limits;
-    return this.#queue.waiting.length + this.#greeting.size < backlog && this.#open.size < connections;
+    return this.#queue.size + this.#greeting.size < backlog && this.#open.size < connections;
   }
 
   // law ucx/PendingConnections.makeRoom: ucx/ucxx_protocol
