@@ -345,6 +345,12 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Receiver.recvParts", [
     ["parts.length > maxParts(most)", "false", "Millions of empty parts fill the memory."],
+    ["Math.min(most, Number.MAX_SAFE_INTEGER)", "most", "A part of an impossible size is an error about shapes."],
+    [
+      "      for (const view of views) view.close();\n      discarding(",
+      "      discarding(",
+      "Parts of a message that finds no memory keep theirs.",
+    ],
     [
       "discarding(this.#discard(parts.length, read.hasNext, fromSender, owner));",
       "",

@@ -223,12 +223,13 @@ test("the parts of a message that is refused are discarded, and the next one is 
   await using other = ucx.createWorker();
   const endpoint = await other.connect(worker.address);
   const part = fc.constantFrom(0, 1, 100, 9000, 200_000);
-  const parts = fc.oneof(fc.array(part, { maxLength: 8 }), fc.array(part, { minLength: 101, maxLength: 240 }));
+  const sizesOf = fc.oneof(fc.array(part, { maxLength: 8 }), fc.array(part, { minLength: 101, maxLength: 240 }));
   const seen = new Set<string>();
   await check(
-    fc.asyncProperty(parts, fc.boolean(), async (sizes, isLimited) => {
+    fc.asyncProperty(sizesOf, fc.boolean(), async (sizes, isLimited) => {
       const [forged = new Uint8Array(0)] = partHeaders([{ bytes: 6, isCuda: false }]);
-      const sent = endpoint.sendMany([forged, ...sizes.map((size) => new Uint8Array(size))], { tag: 5n });
+      const parts = [new Uint8Array(5), forged, ...sizes.map((size) => new Uint8Array(size))];
+      const sent = endpoint.sendMany(parts, { tag: 5n });
       const then = endpoint.sendMany([Uint8Array.of(1), Uint8Array.of(2)], { tag: 5n });
       const options = isLimited ? { messageBytes: 1200 } : { place: new SmallResource() };
       const refused = await assertRejects(() => worker.recvMany({ tag: 5n, ...options }));
@@ -240,13 +241,23 @@ test("the parts of a message that is refused are discarded, and the next one is 
     60,
   );
   assertEquals(seen.size, 2, [...seen].join());
+  assert(SmallResource.made.length > 0 && SmallResource.made.every((buffer) => buffer.isClosed), "all is freed");
+  const [impossible = new Uint8Array(0)] = partHeaders([{ bytes: 2 ** 62, isCuda: false }]);
+  const huge = endpoint.send(impossible, { tag: 6n });
+  await assertRejects(() => worker.recvMany({ tag: 6n }), UcxError, "are accepted");
+  await huge;
 });
 
 /** A resource that has no memory for more than 1000 bytes: not for a header. */
 class SmallResource extends HostMemoryResource {
+  /** All buffers of all of them: parts of messages that were refused. */
+  static readonly made: MemoryBuffer[] = [];
+
   override allocate(bytes: number): MemoryBuffer {
     if (bytes > 1000) throw new RangeError("no memory");
-    return super.allocate(bytes);
+    const buffer = super.allocate(bytes);
+    SmallResource.made.push(buffer);
+    return buffer;
   }
 }
 
