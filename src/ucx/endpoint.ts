@@ -111,6 +111,8 @@ export class UcxEndpoint {
   #isDismissed = false;
   /** Whether UCX may still be establishing the connection. */
   #isConnecting: boolean;
+  /** Settles when the connection stands, or cannot; null if nobody waits for that. */
+  #standing: Promise<void> | null = null;
   /** The handle, while its close waits for UCX to finish connecting. */
   #leaving = 0n;
   #closing: Promise<void> | undefined;
@@ -360,12 +362,21 @@ export class UcxEndpoint {
     if (kind === "acknowledged") this.#acknowledged.resolve();
     if (kind === "closed") {
       this.#isPeerClosed = true;
-      this.#context.progress.afterNews(() => { // inside a UCX callback
-        this.#byteStream.notify("acknowledged");
-        if (this.#context.isPaired) void this.lose(); // UCX will not report it
-      });
+      this.#context.progress.afterNews(() => void this.#acknowledgeClose()); // inside a UCX callback
     }
     this.#byteStream.onControl({ kind, taken });
+  }
+
+  // law ucx/UcxEndpoint.acknowledgeClose: ucx/endpoint
+  /**
+   * Lets the other side close its endpoint, which ends this one. A side that sends and closes at once may have done so
+   * before this side knows that the connection stands: `connect` would be rejected, or an accepted connection dropped,
+   * and what was sent lost.
+   */
+  async #acknowledgeClose(): Promise<void> {
+    if (this.#standing !== null) await this.#standing;
+    this.#byteStream.notify("acknowledged");
+    if (this.#context.isPaired) void this.lose(); // UCX will not report it
   }
 
   /**
@@ -483,11 +494,18 @@ export class UcxEndpoint {
    * @throws {UcxError} if nobody listens there
    */
   async established(signal: AbortSignal | undefined): Promise<void> {
+    const standing = Promise.withResolvers<void>();
+    this.#standing = standing.promise;
     const flush = this.#operations.foreign("ucp_ep_create", null);
     const { ucp, progress } = this.#context;
-    progress.begunForeign(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#operations.handle, flush.parameters));
-    await progress.settled(flush, signal);
-    this.#isConnecting = false;
+    try {
+      progress.begunForeign(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#operations.handle, flush.parameters));
+      await progress.settled(flush, signal);
+      this.#isConnecting = false;
+    } finally {
+      this.#standing = null;
+      standing.resolve();
+    }
   }
 
   /**

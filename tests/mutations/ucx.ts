@@ -366,6 +366,13 @@ export const ucxMutations: readonly Mutation[] = [
     ["    while (hasNext) {", "    while (false) {", "Of a long message that is refused, only a part is discarded."],
     ["if (!isTooLong) throw", "if (true) throw", "Only the first part of a refused message is discarded."],
   ]),
+  ...law("ucx/UcxEndpoint.acknowledgeClose", [
+    [
+      "if (this.#standing !== null) await this.#standing;",
+      "",
+      "A connection that the other side used and closed at once fails before it stands.",
+    ],
+  ]),
   ...law("ucx/UcxEndpoint.letConnect", [
     ["    this.#leaving = handle;\n", "", "Closing a worker meanwhile destroys an endpoint that is being flushed."],
   ]),

@@ -73,6 +73,22 @@ test("a graceful close notifies the peer, if it can have an endpoint with error 
   assertEquals([await end(true, true, true), await end(true, false, false), await end(false, true, false)], [0, 0, 0]);
 });
 
+// A server on a busy machine sent and closed before its client knew that it was connected: 2 of 240 times `connect` was
+// rejected (UCS_ERR_CONNECTION_RESET).
+test("the close of the other side is acknowledged once the connection stands, or cannot", async () => {
+  for (const status of [0, reset]) {
+    const { ucp, endpoint } = open(true);
+    const standing = endpoint.established(undefined).catch(() => {}); // request 1
+    endpoint.onStreamControl("closed", 0);
+    await settle();
+    assertEquals(ucp.log.splice(0), ["ucp_ep_flush_nbx"]);
+    ucp.finish(1, status);
+    await standing;
+    await settle();
+    assertEquals(ucp.log, ["ucp_request_free", "ucp_am_send_nbx"]);
+  }
+});
+
 test("a request that UCX allocated is freed once, and ours never", async () => {
   const { ucp, endpoint } = open();
   const flush = endpoint.flush(); // request 1

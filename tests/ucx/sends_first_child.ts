@@ -42,7 +42,14 @@ if (port > 0) {
   }
 } else {
   await using listener = worker.listen();
-  const client = startScript(new URL(import.meta.url), { args: [`${listener.port}`] });
+  // What the client complains of is seen, and its death ends this process, rather than a wait for it.
+  const client = startScript(new URL(import.meta.url), { args: [`${listener.port}`] }, ["ignore", "pipe", "inherit"]);
+  const ended = once(client, "close");
+  client.on("exit", (code, signal) => {
+    if (code === 0) return;
+    console.error(`the client ended with ${signal ?? `exit code ${code}`} after ${got.length} messages`);
+    process.exit(1);
+  });
   const got: number[] = [];
   if (client.stdout === null) throw new Error("no pipe");
   createInterface({ input: client.stdout }).on("line", (line) => got.push(Number(line)));
@@ -52,7 +59,7 @@ if (port > 0) {
       if (endpoint !== null) await send(endpoint, new Uint8Array(size));
     }
   }
-  if (client.exitCode === null) await once(client, "exit");
+  await ended;
   console.log(JSON.stringify(got));
 }
 process.exit(0);
