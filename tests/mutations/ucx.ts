@@ -870,6 +870,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/writeSocketAddress", [
     ["(port & 255) << 8 | port >> 8", "port", "The bytes of a port are swapped."],
     ["at.sin6_scope_id = zoneOf(host);", "", "An address of one link is used on another."],
+    ["index === 0 || index >= 2 ** 32", "index === 0", "An interface's number is another's, by 2 to the 32nd."],
   ]),
   ...law("ucx/checkFamily", [
     ["isIP(address) === family) return;", "isIP(address) > 0) return;", "UCX writes past the end of its memory."],

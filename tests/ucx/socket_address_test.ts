@@ -44,6 +44,7 @@ test("an address has its interface by name or number, which is read back as a nu
   assertEquals(readSocketAddress(written("fe80::1%lo", 5)), { host: "fe80::1%1", port: 5 }); // lo is the first of all
   assertEquals(readSocketAddress(written("fe80::1%7", 5)), { host: "fe80::1%7", port: 5 });
   assertThrows(() => written("fe80::1%nosuch", 5), TypeError, "no interface nosuch");
+  assertThrows(() => written("fe80::1%4294967297", 5), TypeError, "no interface 4294967297"); // not 1
 });
 
 test("other names than localhost are looked up; an invalid port or name is an error", async () => {

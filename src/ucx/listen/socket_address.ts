@@ -125,7 +125,9 @@ function zoneOf(host: string): number {
   const [, zone] = host.split("%");
   if (zone === undefined) return 0;
   const index = /^\d+$/.test(zone) ? Number(zone) : libc().sockets.if_nametoindex(cString(zone));
-  if (index === 0) throw new TypeError(`Cannot use the address ${host}: this machine has no interface ${zone}`);
+  if (index === 0 || index >= 2 ** 32) {
+    throw new TypeError(`Cannot use the address ${host}: this machine has no interface ${zone}`);
+  }
   return index;
 }
 
