@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade, checkOptions, none, showAs, showGiven } from "../layout/mod.ts";
+import { checkMade, checkOptions, namesNear, none, show, showAs, showGiven } from "../layout/mod.ts";
 import type { CudaDevice } from "../device/mod.ts";
 import {
   type ArrayPlaceOptions,
@@ -187,15 +187,14 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 
   // law arrow/ArrowArray.isNull: view/arrow, arrow/release, arrow/array
-  /** Whether an element is null. */
+  /** Whether an element is null; a negative index counts from the end. */
   isNull(index: number): boolean {
-    this.#check(index);
-    return isNullAt(this, index);
+    return isNullAt(this, this.#place(index));
   }
 
   // law arrow/ArrowArray.get: arrow/host_order
   /**
-   * The value of an element; `null` if it is null.
+   * The value of an element; `null` if it is null. A negative index counts from the end.
    *
    * | type | value |
    * |---|---|
@@ -216,10 +215,11 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {ExchangeError} if the element's offsets, view or index point outside the array's buffers
    */
   get(index: number): ArrowValue {
-    if (this.isNull(index)) return null;
+    const place = this.#place(index);
+    if (isNullAt(this, place)) return null;
     if (this.#reader === undefined) this.#reader = makeReader(this);
     else this.#prepare();
-    return this.#reader(this.offset + index);
+    return this.#reader(this.offset + place);
   }
 
   /** All values as an array. See {@linkcode ArrowArray.get}. */
@@ -250,7 +250,8 @@ export class ArrowArray implements Iterable<ArrowValue> {
    */
   sliced(start: number, end: number = this.length): ArrowArray {
     if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= this.length)) {
-      throw new RangeError(`Cannot slice ${this.length} elements from ${start} to ${end}`);
+      const range = `0 <= start <= end <= ${this.length}`;
+      throw new RangeError(`Cannot slice ${this.length} elements from ${start} to ${end}: expected ${range}`);
     }
     const { field, buffers, children, dictionary } = this;
     const nullCount = this.#nullCount === 0 ? 0 : -1;
@@ -265,12 +266,23 @@ export class ArrowArray implements Iterable<ArrowValue> {
     });
   }
 
-  /** The child of a struct by its field's name, or of any nested array by number; not sliced by this array's offset. */
+  // law arrow/ArrowArray.child: arrow/array
+  /**
+   * The child of a struct by its field's name, or of any nested array by number. A struct's has the struct's elements,
+   * also of a slice; a list's has the elements of all lists.
+   *
+   * @throws {RangeError} if there is no such child; the message lists a struct's
+   */
   child(name: string | number): ArrowArray {
-    const at = typeof name === "number" ? name : indexOfName(childrenOf(this.type), name);
-    const child = this.children[at];
-    if (child === undefined) throw new RangeError(`Cannot find child ${name} of an Arrow ${this.type.kind}`);
-    return child;
+    const { type, offset, length } = this;
+    const fields = childrenOf(type);
+    const child = this.children[typeof name === "number" ? name : indexOfName(fields, name)];
+    if (child === undefined) {
+      const names = type.kind === "struct" ? namesNear(name, fields.map((field) => field.name), "children") : "";
+      throw new RangeError(`Cannot find child ${show(name)} of an Arrow ${type.kind}${names}`);
+    }
+    const isWhole = type.kind !== "struct" || (offset === 0 && child.length === length);
+    return isWhole ? child : child.sliced(offset, offset + length);
   }
 
   /**
@@ -327,9 +339,11 @@ export class ArrowArray implements Iterable<ArrowValue> {
     this.close();
   }
 
-  #check(index: number): void {
-    if (Number.isInteger(index) && index >= 0 && index < this.length) return;
-    throw new RangeError(`Cannot read element ${index} of ${this.length}`);
+  /** The place of an element, counted from the first. */
+  #place(index: number): number {
+    const place = index < 0 ? index + this.length : index;
+    if (Number.isInteger(index) && place >= 0 && place < this.length) return place;
+    throw new RangeError(`Cannot read element ${show(index)} of ${this.length}`);
   }
 
   // law arrow/ArrowArray.prepare: arrow/host_order

@@ -54,6 +54,23 @@ export function nearestOf(
   return nearest;
 }
 
+/** Maximum number of names to list: the suggestion comes before them, and thousands would bury it. */
+const listed = 20;
+
+// law layout/namesNear: vortex/file/filter, arrow/array
+/**
+ * The end of an error about a name that does not exist: a suggestion of what was meant, and the names that do.
+ *
+ * @param what what has these names: `columns`
+ */
+export function namesNear(given: unknown, names: readonly string[], what: string): string {
+  if (names.length === 0) return ": there are none";
+  const { name: near, letters } = nearestOf(String(given), names);
+  const meant = letters <= 2 && 2 * letters <= near.length ? `: did you mean ${show(near)}?` : ".";
+  const more = names.length > listed ? ` and ${names.length - listed} more` : "";
+  return `${meant} The ${what} are ${names.slice(0, listed).map(show).join(", ")}${more}`;
+}
+
 // law layout/distance: options
 /** The edit distance: how many letters must be inserted, removed or changed to turn one word into another. */
 function distance(one: string, other: string): number {

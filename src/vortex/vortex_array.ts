@@ -165,7 +165,8 @@ export class VortexArray implements VortexForm {
    */
   slice(start: number, end: number = this.length): VortexArray {
     if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= this.length)) {
-      throw new RangeError(`Cannot slice ${this.length} elements from ${start} to ${end}`);
+      const range = `0 <= start <= end <= ${this.length}`;
+      throw new RangeError(`Cannot slice ${this.length} elements from ${start} to ${end}: expected ${range}`);
     }
     const { session, limits } = this.#home;
     const context = new DecodeContext(session, limits);

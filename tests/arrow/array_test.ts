@@ -221,6 +221,58 @@ test("a struct's child is found by the name of the first field that has it, amon
   }));
 });
 
+// `table.sliced(50, 60).child("id")` had the elements of the whole table.
+test("a struct's children have its elements, whole, of a slice and of a slice of that; counted from either end", () => {
+  const range = fc.tuple(fc.nat(20), fc.nat(20)).map(([a, b]) => a < b ? [a, b] as const : [b, a] as const);
+  check(
+    fc.property(fc.uint8Array({ minLength: 3, maxLength: 3 }), fc.nat(4), range, range, (valid, before, ...ranges) => {
+      const numbers = StridedMemoryView.fromTypedArray(Int32Array.from({ length: 24 }, (_, i) => i)).view("uint8");
+      const x = new ArrowArray({
+        field: arrowField("i", { name: "x" }),
+        length: 24 - before,
+        offset: before,
+        buffers: [StridedMemoryView.fromTypedArray(valid), numbers],
+      });
+      const field = arrowField({ kind: "struct", children: [x.field] });
+      let struct = new ArrowArray({ field, length: 20, buffers: [null], children: [x] });
+      const expected = Array.from(
+        { length: 20 },
+        (_, i) => (valid[i + before >> 3] ?? 0) >> (i + before & 7) & 1 ? i + before : null,
+      );
+      for (const [start, end] of [[0, 20] as const, ...ranges]) {
+        const [from, to] = [Math.min(start, struct.length), Math.min(end, struct.length)];
+        struct = struct.sliced(from, to);
+        expected.splice(to);
+        expected.splice(0, from);
+        const child = struct.child("x");
+        assertEquals([child.length, child.toArray()], [expected.length, expected]);
+        for (let i = 1; i <= child.length; i++) {
+          assertEquals([child.get(-i), child.isNull(-i)], [expected.at(-i), expected.at(-i) === null]);
+        }
+        assertThrows(
+          () => child.get(-child.length - 1),
+          RangeError,
+          `of ${child.length}`,
+        );
+      }
+    }),
+  );
+});
+
+test("the error for a child that does not exist lists those that do", () => {
+  const field = arrowField({
+    kind: "struct",
+    children: [arrowField("i", { name: "width" }), arrowField("i", { name: "height" })],
+  });
+  const child = (name: string) =>
+    new ArrowArray({ field: arrowField("i", { name }), length: 0, buffers: [null, null] });
+  const array = new ArrowArray({ field, length: 0, buffers: [null], children: [child("width"), child("height")] });
+  const advice =
+    'Cannot find child "heigth" of an Arrow struct: did you mean "height"? The children are "width", "height"';
+  assertThrows(() => array.child("heigth"), RangeError, advice);
+  assertThrows(() => array.child(2), RangeError, "Cannot find child 2 of an Arrow struct. The children are");
+});
+
 test("texts and metadata keep every character and every byte, including a byte order mark", () => {
   const text = fc.tuple(fc.constantFrom("", "\ufeff"), fc.string({ unit: "binary", maxLength: 4 })).map((parts) =>
     parts.join("")

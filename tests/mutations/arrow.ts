@@ -19,10 +19,13 @@ export const arrowMutations: readonly Mutation[] = [
     ["    checkNode(this);\n", "", "A consumer reads past the end of one of our buffers."],
   ]),
   ...law("arrow/ArrowArray.isNull", [
-    ["    this.#check(index);\n", "", "Elements beyond the end are read."],
+    ["this.#place(index)", "index", "Elements beyond the end are read."],
   ]),
   ...law("arrow/ArrowArray.get", [
     ["    else this.#prepare();\n", "", "Elements are read before they are written."],
+  ]),
+  ...law("arrow/ArrowArray.child", [
+    ["isWhole ? child", "true ? child", "A child of a slice has the elements of the whole."],
   ]),
   ...law("arrow/describeArray", [
     ["  if (buffers.some((buffer) => buffer.isClosed)) return `${head}, closed`;\n", "", "A closed array looks open."],

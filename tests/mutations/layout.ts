@@ -99,6 +99,10 @@ export const layoutMutations: readonly Mutation[] = [
       "A number of bytes is accepted as options.",
     ],
   ]),
+  ...law("layout/namesNear", [
+    ["2 * letters <= near.length", "true", "A suggestion is made for any name."],
+    ["names.slice(0, listed)", "names", "The error for a mistyped name lists thousands of others."],
+  ]),
   ...law("layout/nearestOf", [
     [
       "letters < nearest.letters",

@@ -233,10 +233,6 @@ export const vortexFileMutations: readonly Mutation[] = [
   ...law("vortex/columnOf", [
     ["dtype.names.lastIndexOf(name) !== index", "index < 0", "Of two columns with the same name, the first is used."],
   ]),
-  ...law("vortex/columnsNear", [
-    ["2 * letters <= near.length", "true", "A suggestion is made for any column name."],
-    ["names.slice(0, listed)", "names", "The error for a mistyped name lists thousands of others."],
-  ]),
   ...law("vortex/postscriptOf", [
     [
       "view.getUint32(tail + 4, true) !== MAGIC",

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nearestOf, show } from "../../layout/mod.ts";
+import { namesNear, show } from "../../layout/mod.ts";
 import type { VortexDType } from "../dtype.ts";
 import { showDType } from "../dtype.ts";
 import { distinctLiterals, type Literal, literalOf, type LiteralValue, prefixOf } from "./literal.ts";
@@ -211,7 +211,7 @@ export function columnOf(column: VortexColumn, root: VortexDType): {
     const index = dtype.names.indexOf(name);
     const field = dtype.fields[index];
     if (field === undefined) {
-      throw new TypeError(`There is no column ${nameOf(column)}${columnsNear(name, dtype.names)}`);
+      throw new TypeError(`There is no column ${nameOf(column)}${namesNear(name, dtype.names, "columns")}`);
     }
     if (dtype.names.lastIndexOf(name) !== index) {
       throw new TypeError(`There are several columns ${nameOf(column)}: the name is ambiguous`);
@@ -220,19 +220,6 @@ export function columnOf(column: VortexColumn, root: VortexDType): {
     dtype = field;
   }
   return { path, dtype };
-}
-
-/** Maximum number of names to list: the suggestion comes before them, and thousands would bury it. */
-const listed = 20;
-
-// law vortex/columnsNear: vortex/file/filter
-/** A suggestion of what was meant, and the names that exist. */
-function columnsNear(given: unknown, names: readonly string[]): string {
-  if (names.length === 0) return ": there are none";
-  const { name: near, letters } = nearestOf(String(given), names);
-  const meant = letters <= 2 && 2 * letters <= near.length ? `: did you mean ${show(near)}?` : ".";
-  const more = names.length > listed ? ` and ${names.length - listed} more` : "";
-  return `${meant} The columns are ${names.slice(0, listed).map(show).join(", ")}${more}`;
 }
 
 function nameOf(column: VortexColumn): string {
