@@ -20,9 +20,14 @@ export function withObjects(value: unknown): unknown {
 /**
  * What `JSON.stringify` should write for a copy: it would silently write Maps, Sets and bytes in unexpected forms.
  *
- * @throws {TypeError} for bytes, and for a Map with a key that is not a string
+ * @throws {TypeError} for bytes, integers from 2^53 on, and a Map with a key that is not a string
  */
 export function jsonOf(value: unknown): unknown {
+  if (typeof value === "bigint") {
+    throw new TypeError(
+      `Cannot write ${value} as JSON: numbers from 2^53 on lose digits. Convert it in Python, by str()`,
+    );
+  }
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(jsonOf);
   if (value instanceof Map) return objectOf(value, jsonOf);

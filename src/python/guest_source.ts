@@ -1314,8 +1314,8 @@ ALL_FLAGS = 0x3D if os.uname().machine == "x86_64" else 0x1F  # FE_ALL_EXCEPT
 numbers_for_javascript = (ctypes.c_int32 * 2)()
 javascript_numbers = ctypes.addressof(numbers_for_javascript)
 
-# Of a thread whose \`while_waiting\` is set: the context in which it waits for JavaScript.
-of_thread = threading.local()
+# The contexts in which a thread waits for JavaScript.
+while_waiting = []
 
 live = {}  # weak references to what JavaScript keeps something for, by its key
 dead = []  # keys of what is gone
@@ -1388,6 +1388,15 @@ class JavaScriptFunction:
 
     def __repr__(self):
         return f"<function {self.__name__ or '(anonymous)'} of JavaScript>"
+
+    def __copy__(self):
+        return self  # as a function of Python's is
+
+    def __deepcopy__(self, _):
+        return self
+
+    def __reduce__(self):
+        raise TypeError(f"cannot pickle {self!r}: another process could not call it")
 
 
 def function_of(key, name):
@@ -1475,8 +1484,13 @@ class Request:
     def __init__(self, key, arguments, keywords):
         self.key, self.arguments, self.keywords = key, arguments, keywords
         self.outcome, self.box = None, [None]
-        self.answered = threading.Lock()
+        self.answered, self.claim = threading.Lock(), threading.Lock()
         self.answered.acquire()
+
+    # law python/Request.begin: python/functions
+    def begin(self):
+        """Return whether JavaScript may make the call: not if the thread has given it up. From now on it waits."""
+        return self.claim.acquire(blocking=False)
 
     def answer(self, outcome, value):
         """Answer the request, for JavaScript."""
@@ -1488,7 +1502,9 @@ class Request:
 # law python/ask_for: python/functions
 def ask_for(key, arguments, keywords, name):
     """Have JavaScript call a function on its own thread, and wait for the result."""
-    with getattr(of_thread, "while_waiting", contextlib.nullcontext)():
+    with contextlib.ExitStack() as stack:
+        for context in while_waiting:
+            stack.enter_context(context())
         return answer_to(Request(key, arguments, keywords), name)
 
 
@@ -1501,23 +1517,15 @@ def answer_to(request, name):
         now = numbers_for_javascript[0]
         if now != call or not now & 1:
             call, since = now, time.monotonic()
-        elif time.monotonic() - since >= PATIENCE:
-            give_up(request)
+        elif time.monotonic() - since >= PATIENCE and request.claim.acquire(blocking=False):
             raise RuntimeError(
                 f"cannot call the function {name or '(anonymous)'} of JavaScript from this thread: JavaScript has been "
                 f"inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
                 "Make that call by py.async, so that JavaScript can answer meanwhile"
             )
         if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
-            give_up(request)
             raise RuntimeError(ENDED)
     return open_box(request.outcome, request.box)
-
-
-def give_up(request):
-    """Take back a request that JavaScript has not taken."""
-    if request in requests:
-        requests.remove(request)
 
 
 def take_requests():
@@ -1560,6 +1568,28 @@ class Job:
         """Keep what the call has returned or raised."""
         self.end = self.number, has_returned, value
 
+    def do(self):
+        """Make the call. What it was given is released before JavaScript learns of its end."""
+        call = self.take()
+        if call is None:
+            return
+        try:
+            function, arguments, keywords = call
+            call = None
+            try:
+                result = call_in_frame(function, arguments, keywords)
+            finally:
+                function = arguments = keywords = None
+        except BaseException as error:  # also SystemExit: it would end a thread that has other jobs
+            self.finish(False, error)
+        else:
+            if is_awaitable(result):
+                await_result(self, result)
+                return
+            self.finish(True, result)
+            result = None
+        self.tell()
+
     # law python/Job.tell: python/raised, python/guest
     def tell(self):
         """Tell JavaScript, which then has the only reference to what the call has returned or raised."""
@@ -1585,11 +1615,17 @@ class Job:
 
 def begin_call(number, function, arguments, keywords):
     """Begin a call, and return its job."""
-    global thread_count, waiting_count
     job = Job(number, function, arguments, keywords or {})
     if inspect.iscoroutinefunction(function):
         run_in_loop(job)
-        return job
+    else:
+        enqueue(job)
+    return job
+
+
+def enqueue(job):
+    """Have a thread do a job."""
+    global thread_count, waiting_count
     with threads_lock:
         is_needed = waiting_count <= 0 and thread_count < MAX_THREADS
         if is_needed:
@@ -1599,7 +1635,6 @@ def begin_call(number, function, arguments, keywords):
     jobs.put(job)
     if is_needed:
         start_thread()
-    return job
 
 
 def start_thread():
@@ -1607,17 +1642,16 @@ def start_thread():
     threading.Thread(target=work, name="causeway", daemon=True).start()
 
 
-# law python/work: python/async
+# law python/work: python/async, python/worker_end
 def work():
     """Do jobs, one after the other."""
     global thread_count, waiting_count
-    of_thread.while_waiting = lent
     while True:
         job = jobs.get()
         if ended.is_set():
             jobs.put(None)  # for the next thread
             return
-        do(job)
+        job.do()
         job = None
         with threads_lock:
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
@@ -1629,7 +1663,10 @@ def work():
 # law python/lent: python/async
 @contextlib.contextmanager
 def lent():
-    """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them."""
+    """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them.
+
+    This one may be a thread of the program's own, for which one of the pool waits.
+    """
     global thread_count, waiting_count
     with threads_lock:
         is_needed = waiting_count < 0
@@ -1646,27 +1683,16 @@ def lent():
             thread_count += 1
 
 
-def do(job):
-    """Make a call. What it was given is released before JavaScript learns of its end."""
-    call = job.take()
-    if call is None:
-        return
+while_waiting.append(lent)
+
+
+# law python/is_awaitable: python/async
+def is_awaitable(result):
+    """Whether a result can be awaited. Some cannot be asked, such as a weak reference to what is gone."""
     try:
-        function, arguments, keywords = call
-        call = None
-        try:
-            result = call_in_frame(function, arguments, keywords)
-        finally:
-            function = arguments = keywords = None
-    except BaseException as error:  # also SystemExit: it would end a thread that has other jobs
-        job.finish(False, error)
-    else:
-        if inspect.isawaitable(result):
-            await_result(job, result)
-            return
-        job.finish(True, result)
-        result = None
-    job.tell()
+        return inspect.isawaitable(result)
+    except Exception:
+        return False
 
 
 # law python/await_result: python/guest
@@ -1693,6 +1719,7 @@ def run_in_loop(job):
     with threads_lock:
         if loop is None:
             loop = asyncio.new_event_loop()
+            loop.set_default_executor(make_executor())
             threading.Thread(target=run_for_ever, name="causeway-asyncio", daemon=True).start()
 
     async def run():
@@ -1716,7 +1743,49 @@ def run_in_loop(job):
             job.task = None
         job.tell()
 
-    asyncio.run_coroutine_threadsafe(run(), loop)
+    # law python/tell_unbegun: python/async
+    def tell_unbegun(_):
+        """Tell of a call that the program has cancelled before it began: its coroutine has done nothing."""
+        if job.take() is not None:
+            job.finish(False, asyncio.CancelledError())
+            job.tell()
+
+    asyncio.run_coroutine_threadsafe(run(), loop).add_done_callback(tell_unbegun)
+
+
+def make_executor():
+    """Return what runs the functions of \`\`asyncio.to_thread\`\`: the threads of the calls, which lend their places.
+
+    asyncio's own would have a few threads more than the machine has processors, all of which may wait for JavaScript.
+    """
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    class Submitted:
+        """A function that was given to the executor."""
+
+        def __init__(self, *call):
+            self.future, self.call = Future(), call
+
+        def do(self):
+            """Make the call."""
+            if not self.future.set_running_or_notify_cancel():
+                return
+            function, arguments, keywords = self.call
+            self.call = None
+            try:
+                self.future.set_result(function(*arguments, **keywords))
+            except BaseException as error:
+                self.future.set_exception(error)
+
+    class Executor(ThreadPoolExecutor):  # asyncio takes no other kind
+        """The threads of the calls, as an executor."""
+
+        def submit(self, function, /, *arguments, **keywords):
+            submitted = Submitted(function, arguments, keywords)
+            enqueue(submitted)
+            return submitted.future
+
+    return Executor()
 
 
 # law python/run_for_ever: python/async
@@ -1769,10 +1838,10 @@ def take_finished():
     return taken
 
 
-async def next_of(iterator):
+async def next_of(iterator, method="__anext__", *given):
     """Return a tuple of an asynchronous iterator's next item; None at its end."""
     try:
-        return (await iterator.__anext__(),)
+        return (await getattr(iterator, method)(*given),)
     except StopAsyncIteration:
         return None
 
@@ -2508,7 +2577,9 @@ def milliseconds_of(moment):
     if moment != moment:
         return None
     if moment.tzinfo is None:
-        moment = moment.tz_localize("UTC") if hasattr(moment, "tz_localize") else moment.astimezone()
+        if not hasattr(moment, "tz_localize"):  # astimezone() is an hour off in the one that clocks skip
+            return int(moment.replace(microsecond=0).timestamp()) * 1000 + moment.microsecond // 1000
+        moment = moment.tz_localize("UTC")
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (moment - epoch) // datetime.timedelta(milliseconds=1)
 

@@ -70,40 +70,61 @@ function closeGenerator(generator: Handle): void {
   python.locked(() => python.releaseAndPoll(python.callHelper("call_method", call())));
 }
 
-// law python/iterateAsync: python/async
-/** Iterates over a Python async iterable. A generator is closed when the loop is left early. */
+// law python/iterateAsync: python/async, python/generators
+/**
+ * Iterates over a Python async iterable. A generator is closed when the loop is left early; `next(value)` and `throw` are
+ * those of JavaScript's own.
+ */
 export async function* iterateAsync(handle: Handle, options: ImportOptions): AsyncGenerator<unknown, void, unknown> {
   const { python } = handle;
-  const iterator = python.locked(() => {
+  const [iterator, isGenerator] = python.locked(() => {
     const name = python.retain(python.name("__aiter__"));
-    return new Handle(python, python.callHelper("call_method", [python.retain(handle.object), name]));
+    const found = new Handle(python, python.callHelper("call_method", [python.retain(handle.object), name]));
+    return [found, ["asend", "athrow"].every((one) => python.typeHas(found.object, one))] as const;
   });
   let isOver = false;
+  const next = async (method: "__anext__" | "asend" | "athrow", ...given: (() => bigint)[]) => {
+    isOver = true; // unless there is an item
+    const found = await begin(iterator, options, "next_of", () => [
+      python.retain(python.name(method)),
+      ...given.map((one) => one()),
+    ]);
+    isOver = found === null;
+    return found;
+  };
   try {
-    for (;;) {
-      isOver = true; // unless there is an item
-      const found = await begin(python, "next_of", iterator, options);
-      if (found === null) return;
-      isOver = false;
-      yield found[0];
+    let found = await next("__anext__");
+    while (found !== null) {
+      let given: unknown;
+      try {
+        given = yield found[0];
+      } catch (error) {
+        if (!isGenerator) throw error;
+        found = await next("athrow", () => python.javascript.exceptionFor(error));
+        continue;
+      }
+      const hasGiven = isGenerator && given !== undefined;
+      found = hasGiven ? await next("asend", () => toPython(python, [given])[0] ?? 0n) : await next("__anext__");
     }
   } finally {
-    if (!isOver) await begin(python, "close_iterator", iterator, options);
+    if (!isOver) await begin(iterator, options, "close_iterator", () => []);
     iterator.close();
   }
 }
 
 /** Begins a helper that is a coroutine. Its result is null, or a tuple whose only item is converted. */
 async function begin(
-  python: Interpreter,
-  helper: "next_of" | "close_iterator",
   iterator: Handle,
   options: ImportOptions,
+  helper: "next_of" | "close_iterator",
+  more: () => bigint[],
 ): Promise<readonly [unknown] | null> {
+  const { python } = iterator;
   const calledAt = new Error();
-  const over: unknown = await python.locked(() =>
-    python.javascript.begin(python.helper(helper), [python.retain(iterator.object)], 0n, { options, calledAt })
-  );
+  const over: unknown = await python.locked(() => {
+    const args = [python.retain(iterator.object), ...more()];
+    return python.javascript.begin(python.helper(helper), args, 0n, { options, calledAt });
+  });
   if (over === null) return null;
   using pair = over as PairOfPython;
   return [pair[0]];

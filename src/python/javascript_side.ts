@@ -283,9 +283,7 @@ export class JavaScriptSide {
     };
     const cancel = () => {
       python.locked(() => {
-        python.release(
-          python.callHelper("call_method", [python.retain(job.object), python.retain(python.name("cancel"))]),
-        );
+        python.release(method(job, "cancel"));
         settled();
       });
       reject(signal?.reason);
@@ -352,12 +350,13 @@ export class JavaScriptSide {
     const python = this.#python;
     const answer = (outcome: number, value: () => bigint) =>
       python.locked(() => {
-        const [code, made] = [python.smallInteger(outcome), value()];
-        const method = python.retain(python.name("answer"));
-        python.release(python.callHelper("call_method", [python.retain(request.object), method, code, made]));
+        python.release(method(request, "answer", python.smallInteger(outcome), value()));
       });
     try {
-      const [fn, given] = python.locked(() => {
+      const call = python.locked(() => {
+        const begun = method(request, "begin");
+        python.release(begun);
+        if (begun !== python.singletons.true) return null; // its thread has given it up
         const part = (name: string) =>
           python.check(python.api.objects.PyObject_GetAttr(request.object, python.name(name)));
         const [args, keywords] = [part("arguments"), part("keywords")];
@@ -368,7 +367,10 @@ export class JavaScriptSide {
           python.release(keywords);
         }
       });
-      const result = await fn(...given);
+      if (call === null) return;
+      const [fn, given] = call;
+      const made = fn(...given);
+      const result = handleIn(made) === undefined ? await made : made; // not what Python can await
       answer(outcomes.returned, () => this.#made(result));
     } catch (error) {
       answer(outcomes.raised, () => this.exceptionFor(error));
@@ -376,6 +378,11 @@ export class JavaScriptSide {
       request.close();
     }
   }
+}
+
+/** Calls a method of one of Python's helpers. @param given adopted */
+function method({ python, object }: Handle, name: string, ...given: bigint[]): bigint {
+  return python.callHelper("call_method", [python.retain(object), python.retain(python.name(name)), ...given]);
 }
 
 /**

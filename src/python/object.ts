@@ -190,6 +190,21 @@ function importIfPossible(python: Interpreter, object: bigint, options: ImportOp
 /** Properties that JavaScript itself reads from any object, to find out what it is. */
 const askedByJavaScript = new Set(["then", "toJSON", "constructor", "toString"]);
 
+/** Whether it is a key of a dict that JavaScript may be given: it would call the others. */
+function isPlainKey(handle: Handle, name: string): boolean {
+  return name === "constructor" && isKeyOfDict(handle, name);
+}
+
+/** Finds a key of a dict that would be set, and could not be read. */
+function checkReadable(handle: Handle, name: string): void {
+  if (!askedByJavaScript.has(name) || name === "constructor" || hasAttribute(handle, name)) return;
+  if (!handle.python.locked(() => handle.python.isKeyed(handle.object))) return;
+  throw new TypeError(
+    `Cannot set a dict's key as the property ${name}, which JavaScript asks every object for: expected ` +
+      `$setItem("${name}", value); $item("${name}") reads it`,
+  );
+}
+
 /** The value of such a property if Python has no attribute of that name. */
 function answerToJavaScript(handle: Handle, name: string): unknown {
   if (name === "toString") return () => show(handle);
@@ -247,7 +262,9 @@ const traps: ProxyHandler<Target> = {
     }
     if (key.charCodeAt(0) === 36) return memberOf(handle, key); // $
     if (isIndex(key)) return indexedValue(handle, key);
-    if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) return answerToJavaScript(handle, key);
+    if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) {
+      return isPlainKey(handle, key) ? attributeValue(handle, key) : answerToJavaScript(handle, key);
+    }
     const value = attributeValue(handle, key);
     if (key === "then" && typeof value === "function") thens.add(value);
     return value;
@@ -259,8 +276,12 @@ const traps: ProxyHandler<Target> = {
   },
   set(target, key, value: unknown) {
     const name = nameOf(key, "set");
-    if (isIndex(name)) setIndexed(handleIn(target), name, value);
-    else setAttribute(handleIn(target), name, value);
+    const handle = handleIn(target);
+    if (isIndex(name)) setIndexed(handle, name, value);
+    else {
+      checkReadable(handle, name);
+      setAttribute(handle, name, value);
+    }
     return true;
   },
   deleteProperty(target, key) {
@@ -559,7 +580,8 @@ function keysOfDict(handle: Handle): string[] {
   const names = keys.map(String);
   const odd = keys.find((key, i) => {
     const name = names[i] ?? "";
-    return typeof key === "string" ? hasAttribute(handle, name) || askedByJavaScript.has(name) : !isIndex(name);
+    if (typeof key !== "string") return !isIndex(name);
+    return hasAttribute(handle, name) || (askedByJavaScript.has(name) && name !== "constructor");
   });
   if (odd === undefined && new Set(names).size === names.length) return names;
   const why = odd === undefined ? "an int and a string are keys of the same name" : `${String(odd)} is not one of them`;

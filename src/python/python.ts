@@ -221,13 +221,17 @@ export class Python {
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   async(callable: PyObject, options: AsyncCallOptions = {}): (...args: unknown[]) => Promise<any> {
     checkOptions(options, asyncCallOptionNames);
+    const { signal } = options;
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new TypeError(`Expected signal to be an AbortSignal, got ${show(signal)}`);
+    }
     const handle = typeof callable === "function" ? handleOf(callable) : undefined;
     if (handle === undefined) {
       throw new TypeError("Cannot call a value that is not a Python object: expected a function, such as time.sleep");
     }
     const { python, held } = handle; // an object that is not held now is a method
     if (held !== 0n && python.api.objects.PyCallable_Check(held) === 0) throw notCallable(python, held);
-    return async (...args) => await begin(handle, args, options.signal, new Error());
+    return async (...args) => await begin(handle, args, signal, new Error());
   }
 
   /** A tuple: an array would become a list. */

@@ -291,6 +291,19 @@ export class Connections {
     }
   }
 
+  // law ucx/Connections.stand: ucx/brief
+  /**
+   * Waits until a connection that was accepted stands. One whose other side has gone meanwhile is accepted as well, if
+   * nothing is asked of it: what it sent has arrived.
+   */
+  async #stand(endpoint: UcxEndpoint, hasToGreet: boolean, signal: AbortSignal | undefined): Promise<void> {
+    try {
+      await endpoint.established(signal);
+    } catch (error) {
+      if (hasToGreet || signal?.aborted === true || !(error instanceof UcxError)) throw error;
+    }
+  }
+
   // law ucx/Connections.listen: ucx/ucxx_protocol, ucx/secret, ucx/behaviours, ucx/sends_first
   /** As {@linkcode UcxWorker.listen}. */
   listen(options: ListenOptions): UcxListener {
@@ -307,7 +320,7 @@ export class Connections {
     const greet = !hasToGreet && !hasToStand ? null : async (endpoint: UcxEndpoint) => {
       const limit = timeLimit("ucp_stream_recv_nbx", { timeout });
       try {
-        if (hasToStand) await endpoint.established(limit.signal);
+        if (hasToStand) await this.#stand(endpoint, hasToGreet, limit.signal);
         if (hasToGreet) await endpoint.greet(secret === null ? "protocol" : "secret", "listener", limit.signal);
       } finally {
         limit.clear();

@@ -28,7 +28,7 @@ import { excessOf, type MessageLimits } from "./active_messages/message_limits.t
 import type { Receivable, Sendable } from "./message_memory.ts";
 import { MessageQueue } from "./active_messages/message_queue.ts";
 import { MessageSender, type SendMessageOptions } from "./active_messages/message_sender.ts";
-import type { Operation } from "./operation.ts";
+import type { Operation, Owner } from "./operation.ts";
 import { printInfo } from "./print_info.ts";
 import { confirm } from "./protocol.ts";
 import { RawStream } from "./raw_stream.ts";
@@ -36,6 +36,7 @@ import type { Received, ReceiveManyOptions, ReceiveOptions, Receiver, ReceiveSyn
 import { type AtomicOperation, type AtomicOptions, RemoteAccess } from "./remote_access.ts";
 import { checkRemoteMemory, type UcxRemoteKey } from "./remote_memory.ts";
 import { advice } from "./status.ts";
+import { everyBit } from "./tag.ts";
 import { type SendOptions, type SendSyncOptions, TagSender } from "./tag_sender.ts";
 
 /** Options of {@linkcode UcxEndpoint.close}. */
@@ -111,7 +112,7 @@ export class UcxEndpoint {
   #isDismissed = false;
   /** Whether UCX may still be establishing the connection. */
   #isConnecting: boolean;
-  /** Settles when the connection stands, or cannot; null if nobody waits for that. */
+  /** Settles when the connection stands, and both sides have greeted, or cannot; null if nobody waits for that. */
   #standing: Promise<void> | null = null;
   /** The handle, while its close waits for UCX to finish connecting. */
   #leaving = 0n;
@@ -206,7 +207,8 @@ export class UcxEndpoint {
 
   /**
    * Receives the worker's next message with a matching tag, as {@linkcode UcxWorker.recv}, and ends with this endpoint:
-   * it is rejected if the other side ends first, or the endpoint is closed. Messages are matched by tag alone: programs
+   * it is rejected if the other side ends first, or the endpoint is closed. What had arrived before the other side closed
+   * its endpoint in order can be received until this one is closed. Messages are matched by tag alone: programs
    * with several endpoints use separate tags for each.
    *
    * @throws {UcxError} as {@linkcode UcxWorker.recv}, and if the other side is gone
@@ -214,17 +216,15 @@ export class UcxEndpoint {
    */
   recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
     try {
-      this.#operations.openHandle("receive");
+      return this.#context.receiver.recv(into, options, this.#ownerOf(options), this.#operations.tags);
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.#context.receiver.recv(into, options, this.#operations.receives, this.#operations.tags);
   }
 
   /** As {@linkcode recv}, but blocks, as {@linkcode UcxWorker.recvSync}. */
   recvSync(into: Receivable, options: ReceiveSyncOptions = none): Received {
-    this.#operations.openHandle("receive");
-    return this.#context.receiver.recvSync(into, options, this.#operations.receives, this.#operations.tags);
+    return this.#context.receiver.recvSync(into, options, this.#ownerOf(options), this.#operations.tags);
   }
 
   /**
@@ -232,14 +232,32 @@ export class UcxEndpoint {
    * matched by tag alone, so each sender needs a tag of its own; with the protocol `ucxx`, tags that are not exact are.
    */
   async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
-    const { receives, tags } = this.#operations;
-    this.#operations.openHandle("receive");
+    const { tags } = this.#operations;
+    const owner = this.#ownerOf(options);
     try {
-      return await this.#context.receiver.recvMany(options, receives, tags, this.#context.limits.messageBytes);
+      return await this.#context.receiver.recvMany(options, owner, tags, this.#context.limits.messageBytes);
     } catch (error) {
       if (error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_EXCEEDS_LIMIT) this.#exceed(error);
       throw error;
     }
+  }
+
+  // law ucx/UcxEndpoint.ownerOf: ucx/brief
+  /**
+   * What a receive ends with: this endpoint, or nothing if its message had arrived before the other side announced that
+   * it closes its endpoint. UCX cancels it if the data are still there.
+   *
+   * @throws {UcxError} if the other side is gone, and no such message has arrived
+   * @throws {TypeError} if the endpoint is closed
+   */
+  #ownerOf(options: ReceiveOptions): Owner | null {
+    const { failure, receives, tags } = this.#operations;
+    if (failure !== undefined && this.#isPeerClosed && !this.#isDismissed) {
+      const { mask = everyBit } = options;
+      if (this.#context.receiver.probe(tags.toReceive(options), mask) !== null) return null;
+    }
+    this.#operations.openHandle("receive");
+    return receives;
   }
 
   /**
@@ -494,18 +512,13 @@ export class UcxEndpoint {
    * @throws {UcxError} if nobody listens there
    */
   async established(signal: AbortSignal | undefined): Promise<void> {
-    const standing = Promise.withResolvers<void>();
-    this.#standing = standing.promise;
     const flush = this.#operations.foreign("ucp_ep_create", null);
     const { ucp, progress } = this.#context;
-    try {
+    await this.#beforeClose(() => {
       progress.begunForeign(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#operations.handle, flush.parameters));
-      await progress.settled(flush, signal);
-      this.#isConnecting = false;
-    } finally {
-      this.#standing = null;
-      standing.resolve();
-    }
+      return progress.settled(flush, signal);
+    });
+    this.#isConnecting = false;
   }
 
   /**
@@ -517,7 +530,21 @@ export class UcxEndpoint {
   async greet(how: "protocol" | "secret", side: "listener" | "client", signal: AbortSignal | undefined): Promise<void> {
     const greeting = how === "secret" ? confirm : this.#context.protocol.greet;
     if (greeting === null) return;
-    this.#operations.tags = await greeting(this.#rawStream, side, signal === undefined ? {} : { signal });
+    const limits = signal === undefined ? {} : { signal };
+    this.#operations.tags = await this.#beforeClose(() => greeting(this.#rawStream, side, limits));
+  }
+
+  // law ucx/UcxEndpoint.beforeClose: ucx/endpoint, ucx/brief
+  /** Does what a connection begins with: the close of the other side is acknowledged only afterwards. */
+  async #beforeClose<T>(begin: () => Promise<T>): Promise<T> {
+    const begun = Promise.withResolvers<void>();
+    this.#standing = begun.promise;
+    try {
+      return await begin();
+    } finally {
+      this.#standing = null;
+      begun.resolve();
+    }
   }
 
   /**

@@ -447,6 +447,7 @@ export class UcxWorker {
   /** Closes the worker at once: operations in flight are cancelled, sent messages may not arrive. */
   abort(): void {
     if (this.#handle === 0n) return;
+    this.#resources.answer(this.#progress);
     this.#connections.abort();
     const reason = new TypeError("The worker was closed");
     this.#receiver.close(reason);

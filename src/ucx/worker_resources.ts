@@ -83,6 +83,8 @@ export class WorkerResources implements DroppedState {
   /** Callbacks that UCX calls, and memory that it writes to. */
   readonly #kept: Closable[] = [];
   #isClosed = false;
+  /** Whether UCX could not answer connecting peers before their endpoints were closed, if it was waited for. */
+  #isAnswering: boolean | undefined;
 
   constructor({ ucp, version, requestBytes, madeAt, owner }: WorkerDescription, handle: bigint) {
     this.ucp = ucp;
@@ -127,11 +129,12 @@ export class WorkerResources implements DroppedState {
   releaseAll(progress: Progress, reason: unknown): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.answer(progress);
     for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);
     for (const message of this.taken) this.discard(progress, message);
     for (const data of this.lent) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);
     this.#endConnections(progress);
-    const isAnswering = isBefore(this.#version, 14) && this.#isAnswering(progress);
+    const isAnswering = isBefore(this.#version, 14) && (this.#isAnswering ?? this.#flushesLong(progress));
     progress.stop(reason);
     for (const one of this.watched) one.close();
     this.keys.close();
@@ -191,12 +194,23 @@ export class WorkerResources implements DroppedState {
     else progress.abandon(receive);
   }
 
-  // law ucx/WorkerResources.isAnswering: ucx/lifecycle
+  // law ucx/WorkerResources.answer: ucx/brief
+  /**
+   * Lets UCX answer connecting peers while their endpoints are open. It would answer for one that has been closed by
+   * making another, and UCX 1.13 of a peer that is thus connected to two ends its process (`remote_ep_id`).
+   */
+  answer(progress: Progress): void {
+    if (this.#isAnswering !== undefined || !isBefore(this.#version, 14)) return;
+    const isSending = this.operations.pending().some(({ call }) => !call.includes("recv"));
+    if (!isSending) this.#isAnswering = this.#flushesLong(progress); // otherwise it cannot tell the one from the other
+  }
+
+  // law ucx/WorkerResources.flushesLong: ucx/endpoint
   /**
    * Whether UCX is answering a connecting peer, and cannot send the answer soon: destroying the worker then would abort
    * the process with a failed assertion.
    */
-  #isAnswering(progress: Progress): boolean {
+  #flushesLong(progress: Progress): boolean {
     const flush = this.beginFlush(progress);
     progress.abandon(flush);
     const end = performance.now() + answerPatience;

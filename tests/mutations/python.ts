@@ -303,17 +303,17 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/work", [
     ["            jobs.put(None)  # for the next thread\n", "", "Of a Worker's threads one ends."],
     [
-      "    of_thread.while_waiting = lent\n",
-      "",
-      "Calls that wait for JavaScript, which waits for others, wait for ever.",
-    ],
-    [
       "            if thread_count > MAX_THREADS:",
       "            if False:",
       "Threads that are not needed any more never end.",
     ],
   ]),
   ...law("python/lent", [
+    [
+      "while_waiting.append(lent)\n",
+      "",
+      "Calls that wait for JavaScript, which waits for others, wait for ever.",
+    ],
     [
       "        is_needed = waiting_count < 0\n",
       "        is_needed = False\n",

@@ -75,9 +75,29 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ...law("python/iterateGenerator", [
     ["    if (value !== over) closeGenerator(generator);\n", "", "Leaving a loop leaves its generator open."],
   ]),
-  ...law("python/iterateAsync", [
+  ...law("python/is_awaitable", [
     [
-      '    if (!isOver) await begin(python, "close_iterator", iterator, options);\n',
+      "    except Exception:\n        return False\n",
+      "    finally:\n        pass\n",
+      "A thread dies of a result that it asks.",
+    ],
+  ]),
+  ...law("python/tell_unbegun", [
+    [
+      "            job.tell()\n",
+      "            pass\n",
+      "A coroutine that is cancelled before it begins is awaited for ever.",
+    ],
+  ]),
+  ...law("python/iterateAsync", [
+    ["isGenerator && given !== undefined", "false", "What a program sends to an asynchronous generator is lost."],
+    [
+      "        if (!isGenerator) throw error;\n",
+      "        throw error;\n",
+      "An asynchronous generator cannot catch what is thrown into it.",
+    ],
+    [
+      '    if (!isOver) await begin(iterator, options, "close_iterator", () => []);\n',
       "",
       "Leaving a loop leaves its generator open.",
     ],
@@ -87,8 +107,8 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/ask_for", [
     [
-      "            give_up(request)\n            raise RuntimeError(\n",
-      "            raise RuntimeError(\n",
+      " and request.claim.acquire(blocking=False):\n",
+      ":\n",
       "A refused function is called.",
     ],
     [
@@ -125,13 +145,13 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/milliseconds_of", [
     [
-      "else moment.astimezone()\n",
-      "else moment.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=5)))\n",
-      "Local time is interpreted in another time zone.",
+      "int(moment.replace(microsecond=0).timestamp())",
+      "int(moment.replace(microsecond=0).astimezone(datetime.timezone.utc).timestamp())",
+      "Local time is an hour off where clocks are set forward.",
     ],
     [
-      'moment.tz_localize("UTC") if hasattr(moment, "tz_localize") else ',
-      "",
+      'moment.tz_localize("UTC")\n',
+      "moment.astimezone()\n",
       "A time of pandas cannot be converted, nor anything that contains it.",
     ],
   ]),
@@ -205,9 +225,19 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/JavaScriptSide.answer", [
     [
-      "      const result = await fn(...given);\n",
-      "      const result = fn(...given);\n",
+      " ? await made : made;",
+      " ? made : made;",
       "A promise is passed to Python instead of its result.",
+    ],
+    [
+      "handleIn(made) === undefined ? await made : made;",
+      "await made;",
+      "A coroutine is awaited if another thread asked for it, and only then.",
+    ],
+    [
+      "if (begun !== python.singletons.true) return null;",
+      "",
+      "A function whose thread was refused is called later.",
     ],
   ]),
   ...law("python/withBody", [

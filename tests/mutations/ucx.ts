@@ -1288,7 +1288,31 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/EndpointOperations.fail", [
     ["    this.#stop(error);\n", "", "A failed endpoint sends messages that waited."],
   ]),
-  ...law("ucx/WorkerResources.isAnswering", [
+  ...law("ucx/WorkerResources.answer", [
+    [
+      "if (!isSending) this.#isAnswering",
+      "if (false) this.#isAnswering",
+      "A worker that is aborted while a client connects ends the client's process, before UCX 1.14.",
+    ],
+  ]),
+  ...law("ucx/Connections.stand", [
+    [
+      "if (hasToGreet || signal?.aborted === true || !(error instanceof UcxError)) throw error;",
+      "throw error;",
+      "A connection whose other side has sent and left is dropped, and what it sent with it.",
+    ],
+  ]),
+  ...law("ucx/UcxEndpoint.ownerOf", [
+    [
+      "failure !== undefined && this.#isPeerClosed",
+      "false && this.#isPeerClosed",
+      "A message that arrived before the other side closed cannot be received.",
+    ],
+  ]),
+  ...law("ucx/UcxEndpoint.beforeClose", [
+    ["    this.#standing = begun.promise;\n", "", "The other side's close ends a connection that has yet to greet."],
+  ]),
+  ...law("ucx/WorkerResources.flushesLong", [
     [
       "return !flush.isDone;",
       "return false;",

@@ -152,6 +152,7 @@ test(...needs(missing, "only Python objects can be called, options are checked, 
   const python = open();
   assertThrows(() => python.async((() => 1) as unknown as PyObject), TypeError, "not a Python object");
   assertThrows(() => python.async(python.builtins["abs"], { signall: 1 } as object), TypeError, "signall");
+  assertThrows(() => python.async(python.builtins["abs"], { signal: 5 } as never), TypeError, "an AbortSignal, got 5");
   await assertRejects(() => python.async(python.builtins["abs"])(Symbol("s")), TypeError, "symbol");
 });
 
@@ -314,6 +315,65 @@ test(
     const threads = () => python.evaluate("sum(t.name == 'causeway' for t in __import__('threading').enumerate())");
     for (let i = 0; i < 100 && threads() > 32; i++) await setTimeout(20);
     assert(threads() <= 32, "threads that are not needed any more end");
+  },
+);
+
+// Only threads of the pool lent their places: 32 calls whose own threads waited for JavaScript waited for ever, and so
+// did 7 nested calls of asyncio.to_thread on two processors.
+test(...needs(missing, "a call may wait for JavaScript on threads of its own, and of asyncio's"), async () => {
+  const python = open();
+  python.run(`
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+def through_pool(function):
+    with ThreadPoolExecutor(1) as pool: return pool.submit(function).result()
+def leaf(): return 1
+async def through_asyncio(function, depth): return await asyncio.to_thread(function, depth)
+async def fails(): return await asyncio.to_thread(int, "x")
+`);
+  const [through, leaf] = ["through_pool", "leaf"].map((name) => python.async(python.evaluate(name)));
+  const nested = python.async(python.evaluate("through_asyncio"));
+  assert(through !== undefined && leaf !== undefined);
+  const late = () => setTimeout(30_000, "late", { ref: false });
+  const all = Promise.all(Array.from({ length: 100 }, () => through(async () => await leaf())));
+  assertEquals(await Promise.race([all, late()]), Array.from({ length: 100 }, () => 1));
+  const down = async (depth: number): Promise<number> => depth === 0 ? 0 : 1 + await nested(down, depth - 1);
+  assertEquals(await Promise.race([down(50), late()]), 50);
+  await assertRejects(() => python.async(python.evaluate("fails"))(), PythonError, "invalid literal");
+});
+
+// Such calls were pending for ever, and a pool of 32 threads lost one by each of the latter.
+test(
+  ...needs(missing, "a call ends if it is cancelled before it begins, and if its result cannot be asked"),
+  async () => {
+    const python = open();
+    python.run(`
+import asyncio, time, weakref
+async def sleepy(): await asyncio.sleep(60)
+async def cancel_all():
+    for _ in range(20):
+        time.sleep(0.005)
+        await asyncio.sleep(0)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}: task.cancel()
+class Gone: pass
+def gone(): return weakref.proxy(Gone())
+`);
+    const [sleepy, cancelAll, gone] = ["sleepy", "cancel_all", "gone"].map((name) =>
+      python.async(python.evaluate(name))
+    );
+    assert(sleepy !== undefined && cancelAll !== undefined && gone !== undefined);
+    const cancelling = cancelAll();
+    const calls = Array.from({ length: 40 }, () => sleepy());
+    const late = () => setTimeout(30_000, undefined, { ref: false });
+    const ends = await Promise.race([Promise.allSettled(calls), late()]);
+    assertEquals(
+      ends?.map((end) => end.status === "rejected" && (end.reason as PythonError).type),
+      calls.map(() => "asyncio.exceptions.CancelledError"),
+    );
+    await cancelling;
+    const results = Promise.allSettled(Array.from({ length: 40 }, () => gone()));
+    assertEquals((await Promise.race([results, late()]))?.length, 40);
+    assertEquals(await Promise.race([python.async(python.builtins["abs"])(-3), late()]), 3);
   },
 );
 

@@ -158,3 +158,33 @@ test(...needs(missing, "an array that a getter of an item changes becomes a list
     assertEquals(repr(items), length > 2 ? "[1, {'x': 2}, 3, 4]" : "[1, {'x': 2}, None, None]");
   }
 });
+
+// astimezone() is an hour off in the hour that clocks skip.
+test(
+  ...needs(missing, "a datetime without a zone is local time as its timestamp() says, also where clocks are set"),
+  () => {
+    const python = open();
+    const set = (zone: string) =>
+      python.run(`import datetime, os, time\nos.environ["TZ"] = ${JSON.stringify(zone)}\ntime.tzset()`);
+    const before = python.evaluate("__import__('os').environ.get('TZ', '')") as unknown as string;
+    set("EST5EDT,M3.2.0,M11.1.0");
+    try {
+      const both: PyObject = python.evaluate(
+        "lambda day, minute, fold: (lambda t: [t, int(t.timestamp())])((datetime.datetime(2021, 1, 1) + " +
+          "datetime.timedelta(days=day, minutes=minute)).replace(fold=fold))",
+      );
+      const days = fc.oneof(fc.constantFrom(72, 310), fc.nat(364)); // March 14, November 7
+      check(
+        fc.property(days, fc.nat(24 * 60), fc.nat(1), (day, minute, fold) => {
+          using pair: PyObject = both(day, minute, fold);
+          const [moment, seconds] = pair.$value() as [Date, number];
+          assertEquals(moment.getTime(), seconds * 1000);
+        }),
+        1000,
+      );
+    } finally {
+      if (before === "") python.run("import os, time\nos.environ.pop('TZ', None)\ntime.tzset()");
+      else set(before);
+    }
+  },
+);

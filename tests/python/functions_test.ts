@@ -309,6 +309,65 @@ test(
   },
 );
 
+// A function that had run for five seconds was refused as well, its result was lost; one that was refused ran afterwards.
+test(
+  ...needs(missing, "a function that has begun is waited for, and one that was refused is not called later"),
+  async () => {
+    const python = open();
+    python.run(`${threads}
+def on_threads(*functions):
+    results = [None] * len(functions)
+    def run(i):
+        try: results[i] = functions[i]()
+        except Exception as error: results[i] = str(error)
+    started = [threading.Thread(target=run, args=(i,)) for i in range(len(functions))]
+    for one in started: one.start()
+    for one in started: one.join()
+    return results
+`);
+    const interpreter = openInterpreter({});
+    const patience = (seconds: number) =>
+      interpreter.locked(() => interpreter.release(interpreter.executeGuest(`PATIENCE, LOOK = ${seconds}, 0.02`)));
+    patience(0.3);
+    try {
+      const log: string[] = [];
+      const sleep: PyObject = python.import("time")["sleep"];
+      const slow = (name: string) => () => {
+        log.push(name);
+        sleep(0.9);
+        return name;
+      };
+      using results: PyObject = await python.async(python.evaluate("on_threads"))(slow("a"), slow("b"));
+      const values = results.$value() as string[];
+      assertEquals(log.length, 1, "the other was refused, and is not called later either");
+      assertEquals(values.filter((one) => one === log[0]).length, 1);
+      assertMatch(values.find((one) => one !== log[0]) ?? "", /cannot call the function/);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assertEquals(log.length, 1);
+    } finally {
+      patience(5);
+    }
+  },
+);
+
+// A copy was called as if another thread had passed it; an object with __await__ was awaited on one thread only.
+test(
+  ...needs(missing, "a function is copied as itself, is not pickled, and returns the same to any thread"),
+  async () => {
+    const python = open();
+    python.run(
+      "import copy, pickle\nasync def later(): return 1\ndef kind(f):\n    made = f()\n    name = type(made).__name__\n    made.close()\n    return name",
+    );
+    const fn = () => 42;
+    assertEquals(python.evaluate("lambda f: copy.deepcopy({'f': [f]})['f'][0]()")(fn), 42);
+    assertEquals(python.evaluate("lambda f: copy.copy(f) is f and copy.deepcopy(f) is f")(fn), true);
+    assertThrows(() => python.evaluate("pickle.dumps")(fn), PythonError, "cannot pickle <function fn of JavaScript>");
+    const [kind, later]: PyObject[] = [python.evaluate("kind"), python.evaluate("later")];
+    assert(kind !== undefined && later !== undefined);
+    assertEquals([kind(() => later()), await python.async(kind)(() => later())], ["coroutine", "coroutine"]);
+  },
+);
+
 const withNumpy = findPython("numpy");
 
 // JavaScript's engines left flags set: NumPy warned of invalid values and divisions by zero, in Bun after every loop.

@@ -70,6 +70,54 @@ test(...needs(missing, "a generator of Python is one of JavaScript: next, throw 
   );
 });
 
+// What was given to `next` was dropped, and `throw` did not reach the generator.
+test(...needs(missing, "an asynchronous generator of Python is one of JavaScript, too"), async () => {
+  const python = open();
+  python.run(source.replace("def echo", "async def echo"));
+  async function* echoLater(n: number, log: unknown[][]): AsyncGenerator<unknown, void, unknown> {
+    const generator = echo(n, log);
+    let step = generator.next();
+    try {
+      while (step.done !== true) {
+        try {
+          step = generator.next(yield step.value);
+        } catch (error) {
+          step = generator.throw(error);
+        }
+      }
+    } finally {
+      generator.return();
+    }
+  }
+  await check(
+    fc.asyncProperty(fc.nat(5), fc.array(step, { maxLength: 8 }), async (n, steps) => {
+      python.run("log.clear()");
+      using theirs: PyObject = python.evaluate(`echo(${n})`);
+      const log: unknown[][] = [];
+      const run = async (generator: AsyncGenerator<unknown, void, unknown>) => {
+        const seen: unknown[] = [];
+        for (const { do: what, value } of steps) {
+          try {
+            if (what === "next") seen.push(await generator.next(value));
+            else seen.push(await (what === "return" ? generator.return() : generator.throw(new RangeError(value))));
+          } catch (error) {
+            seen.push(String(error));
+          }
+        }
+        await generator.return(); // or Python closes it once it has been collected
+        return seen;
+      };
+      assertEquals(
+        await run(theirs[Symbol.asyncIterator]() as AsyncGenerator<unknown, void, unknown>),
+        await run(echoLater(n, log)),
+      );
+      using logged: PyObject = python.evaluate("log");
+      assertEquals(logged.$value(), log);
+    }),
+    100,
+  );
+});
+
 test(...needs(missing, "leaving a loop closes the generator, and throws what it raises then"), () => {
   const python = open();
   python.run(`${source}

@@ -77,6 +77,10 @@ test(...needs(missing, "a value that JSON cannot express is an error that says w
     ["len", "<built-in function len>"],
     ["{1: 2}", "with the key 1: expected strings. $value() makes a Map"],
     ["{'a': {(1, 'b'): 2}}", "with the key (1, b)"],
+    [
+      "[2**53]",
+      "Cannot write 9007199254740992 as JSON: numbers from 2^53 on lose digits. Convert it in Python, by str()",
+    ],
     ["{'a': b'bytes'}", "Cannot write bytes as JSON"],
   ];
   for (const [code, message] of refused) {

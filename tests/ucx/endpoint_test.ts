@@ -9,6 +9,7 @@ import { withTrailer, withVersion } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { ContextResources } from "../../src/ucx/context_resources.ts";
 import { UcxError } from "../../src/ucx/error.ts";
+import { Progress } from "../../src/ucx/progress.ts";
 import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
 import { openScripted, type Scripted } from "./scripted_endpoint.ts";
@@ -360,6 +361,18 @@ test("a context stays when a send was given up with a UCX that forgets registrat
     assertEquals(ucp.log.includes("ucp_cleanup"), !isLeft);
     assert(ucp.log.includes("ucp_worker_destroy"));
   }));
+});
+
+// UCX 1.13 ended the process over a worker that was destroyed while it answered (ucp_request.c: got REP message).
+test("a worker whose UCX cannot send what it has to is never destroyed, before UCX 1.14", () => {
+  for (const [version, isDone] of [["1.13.1", false], ["1.13.1", true], ["1.14.0", false]] as const) {
+    const ucp = new ScriptedUcp();
+    const resources = scriptedResources(ucp, version);
+    if (isDone) ucp.answers.push(0n);
+    resources.releaseAll(new Progress(resources, "event", null), new TypeError("over"));
+    assertEquals(ucp.log.includes("ucp_worker_flush_nbx"), version === "1.13.1");
+    assertEquals(ucp.log.includes("ucp_worker_destroy"), isDone || version === "1.14.0");
+  }
 });
 
 test("callbacks that UCX calls are closed once, and only after the worker", () => {

@@ -162,7 +162,7 @@ function write(address: number | bigint, handle: bigint): void {
 }
 
 /** The resources of a worker of a scripted libucp, without an owner. */
-export function scriptedResources({ functions: ucp }: ScriptedUcp): WorkerResources {
+export function scriptedResources({ functions: ucp }: ScriptedUcp, version = "1.22.0"): WorkerResources {
   const owner = { forget: () => {} };
-  return new WorkerResources({ ucp, version: "1.22.0", requestBytes: 8, madeAt: "", owner }, 1n);
+  return new WorkerResources({ ucp, version, requestBytes: 8, madeAt: "", owner }, 1n);
 }

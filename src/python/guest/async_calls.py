@@ -6,7 +6,7 @@ import queue
 import threading
 
 from .call_frames import call_in_frame
-from .javascript_functions import ended, of_thread, ring, when_ended
+from .javascript_functions import ended, ring, when_ended, while_waiting
 
 MAX_THREADS = 32  # calls that run at the same time, not counting those that wait for JavaScript; others wait for one
 
@@ -34,6 +34,28 @@ class Job:
         """Keep what the call has returned or raised."""
         self.end = self.number, has_returned, value
 
+    def do(self):
+        """Make the call. What it was given is released before JavaScript learns of its end."""
+        call = self.take()
+        if call is None:
+            return
+        try:
+            function, arguments, keywords = call
+            call = None
+            try:
+                result = call_in_frame(function, arguments, keywords)
+            finally:
+                function = arguments = keywords = None
+        except BaseException as error:  # also SystemExit: it would end a thread that has other jobs
+            self.finish(False, error)
+        else:
+            if is_awaitable(result):
+                await_result(self, result)
+                return
+            self.finish(True, result)
+            result = None
+        self.tell()
+
     # law python/Job.tell: python/raised, python/guest
     def tell(self):
         """Tell JavaScript, which then has the only reference to what the call has returned or raised."""
@@ -59,11 +81,17 @@ class Job:
 
 def begin_call(number, function, arguments, keywords):
     """Begin a call, and return its job."""
-    global thread_count, waiting_count
     job = Job(number, function, arguments, keywords or {})
     if inspect.iscoroutinefunction(function):
         run_in_loop(job)
-        return job
+    else:
+        enqueue(job)
+    return job
+
+
+def enqueue(job):
+    """Have a thread do a job."""
+    global thread_count, waiting_count
     with threads_lock:
         is_needed = waiting_count <= 0 and thread_count < MAX_THREADS
         if is_needed:
@@ -73,7 +101,6 @@ def begin_call(number, function, arguments, keywords):
     jobs.put(job)
     if is_needed:
         start_thread()
-    return job
 
 
 def start_thread():
@@ -81,17 +108,16 @@ def start_thread():
     threading.Thread(target=work, name="causeway", daemon=True).start()
 
 
-# law python/work: python/async
+# law python/work: python/async, python/worker_end
 def work():
     """Do jobs, one after the other."""
     global thread_count, waiting_count
-    of_thread.while_waiting = lent
     while True:
         job = jobs.get()
         if ended.is_set():
             jobs.put(None)  # for the next thread
             return
-        do(job)
+        job.do()
         job = None
         with threads_lock:
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
@@ -103,7 +129,10 @@ def work():
 # law python/lent: python/async
 @contextlib.contextmanager
 def lent():
-    """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them."""
+    """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them.
+
+    This one may be a thread of the program's own, for which one of the pool waits.
+    """
     global thread_count, waiting_count
     with threads_lock:
         is_needed = waiting_count < 0
@@ -120,27 +149,16 @@ def lent():
             thread_count += 1
 
 
-def do(job):
-    """Make a call. What it was given is released before JavaScript learns of its end."""
-    call = job.take()
-    if call is None:
-        return
+while_waiting.append(lent)
+
+
+# law python/is_awaitable: python/async
+def is_awaitable(result):
+    """Whether a result can be awaited. Some cannot be asked, such as a weak reference to what is gone."""
     try:
-        function, arguments, keywords = call
-        call = None
-        try:
-            result = call_in_frame(function, arguments, keywords)
-        finally:
-            function = arguments = keywords = None
-    except BaseException as error:  # also SystemExit: it would end a thread that has other jobs
-        job.finish(False, error)
-    else:
-        if inspect.isawaitable(result):
-            await_result(job, result)
-            return
-        job.finish(True, result)
-        result = None
-    job.tell()
+        return inspect.isawaitable(result)
+    except Exception:
+        return False
 
 
 # law python/await_result: python/guest
@@ -167,6 +185,7 @@ def run_in_loop(job):
     with threads_lock:
         if loop is None:
             loop = asyncio.new_event_loop()
+            loop.set_default_executor(make_executor())
             threading.Thread(target=run_for_ever, name="causeway-asyncio", daemon=True).start()
 
     async def run():
@@ -190,7 +209,49 @@ def run_in_loop(job):
             job.task = None
         job.tell()
 
-    asyncio.run_coroutine_threadsafe(run(), loop)
+    # law python/tell_unbegun: python/async
+    def tell_unbegun(_):
+        """Tell of a call that the program has cancelled before it began: its coroutine has done nothing."""
+        if job.take() is not None:
+            job.finish(False, asyncio.CancelledError())
+            job.tell()
+
+    asyncio.run_coroutine_threadsafe(run(), loop).add_done_callback(tell_unbegun)
+
+
+def make_executor():
+    """Return what runs the functions of ``asyncio.to_thread``: the threads of the calls, which lend their places.
+
+    asyncio's own would have a few threads more than the machine has processors, all of which may wait for JavaScript.
+    """
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    class Submitted:
+        """A function that was given to the executor."""
+
+        def __init__(self, *call):
+            self.future, self.call = Future(), call
+
+        def do(self):
+            """Make the call."""
+            if not self.future.set_running_or_notify_cancel():
+                return
+            function, arguments, keywords = self.call
+            self.call = None
+            try:
+                self.future.set_result(function(*arguments, **keywords))
+            except BaseException as error:
+                self.future.set_exception(error)
+
+    class Executor(ThreadPoolExecutor):  # asyncio takes no other kind
+        """The threads of the calls, as an executor."""
+
+        def submit(self, function, /, *arguments, **keywords):
+            submitted = Submitted(function, arguments, keywords)
+            enqueue(submitted)
+            return submitted.future
+
+    return Executor()
 
 
 # law python/run_for_ever: python/async
@@ -243,10 +304,10 @@ def take_finished():
     return taken
 
 
-async def next_of(iterator):
+async def next_of(iterator, method="__anext__", *given):
     """Return a tuple of an asynchronous iterator's next item; None at its end."""
     try:
-        return (await iterator.__anext__(),)
+        return (await getattr(iterator, method)(*given),)
     except StopAsyncIteration:
         return None
 

@@ -61,7 +61,9 @@ def milliseconds_of(moment):
     if moment != moment:
         return None
     if moment.tzinfo is None:
-        moment = moment.tz_localize("UTC") if hasattr(moment, "tz_localize") else moment.astimezone()
+        if not hasattr(moment, "tz_localize"):  # astimezone() is an hour off in the one that clocks skip
+            return int(moment.replace(microsecond=0).timestamp()) * 1000 + moment.microsecond // 1000
+        moment = moment.tz_localize("UTC")
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (moment - epoch) // datetime.timedelta(milliseconds=1)
 

@@ -47,8 +47,8 @@ ALL_FLAGS = 0x3D if os.uname().machine == "x86_64" else 0x1F  # FE_ALL_EXCEPT
 numbers_for_javascript = (ctypes.c_int32 * 2)()
 javascript_numbers = ctypes.addressof(numbers_for_javascript)
 
-# Of a thread whose `while_waiting` is set: the context in which it waits for JavaScript.
-of_thread = threading.local()
+# The contexts in which a thread waits for JavaScript.
+while_waiting = []
 
 live = {}  # weak references to what JavaScript keeps something for, by its key
 dead = []  # keys of what is gone
@@ -121,6 +121,15 @@ class JavaScriptFunction:
 
     def __repr__(self):
         return f"<function {self.__name__ or '(anonymous)'} of JavaScript>"
+
+    def __copy__(self):
+        return self  # as a function of Python's is
+
+    def __deepcopy__(self, _):
+        return self
+
+    def __reduce__(self):
+        raise TypeError(f"cannot pickle {self!r}: another process could not call it")
 
 
 def function_of(key, name):
@@ -208,8 +217,13 @@ class Request:
     def __init__(self, key, arguments, keywords):
         self.key, self.arguments, self.keywords = key, arguments, keywords
         self.outcome, self.box = None, [None]
-        self.answered = threading.Lock()
+        self.answered, self.claim = threading.Lock(), threading.Lock()
         self.answered.acquire()
+
+    # law python/Request.begin: python/functions
+    def begin(self):
+        """Return whether JavaScript may make the call: not if the thread has given it up. From now on it waits."""
+        return self.claim.acquire(blocking=False)
 
     def answer(self, outcome, value):
         """Answer the request, for JavaScript."""
@@ -221,7 +235,9 @@ class Request:
 # law python/ask_for: python/functions
 def ask_for(key, arguments, keywords, name):
     """Have JavaScript call a function on its own thread, and wait for the result."""
-    with getattr(of_thread, "while_waiting", contextlib.nullcontext)():
+    with contextlib.ExitStack() as stack:
+        for context in while_waiting:
+            stack.enter_context(context())
         return answer_to(Request(key, arguments, keywords), name)
 
 
@@ -234,23 +250,15 @@ def answer_to(request, name):
         now = numbers_for_javascript[0]
         if now != call or not now & 1:
             call, since = now, time.monotonic()
-        elif time.monotonic() - since >= PATIENCE:
-            give_up(request)
+        elif time.monotonic() - since >= PATIENCE and request.claim.acquire(blocking=False):
             raise RuntimeError(
                 f"cannot call the function {name or '(anonymous)'} of JavaScript from this thread: JavaScript has been "
                 f"inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
                 "Make that call by py.async, so that JavaScript can answer meanwhile"
             )
         if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
-            give_up(request)
             raise RuntimeError(ENDED)
     return open_box(request.outcome, request.box)
-
-
-def give_up(request):
-    """Take back a request that JavaScript has not taken."""
-    if request in requests:
-        requests.remove(request)
 
 
 def take_requests():
