@@ -161,10 +161,22 @@ function checkCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): 
   const destination = to.layout.shape;
   if (!isSameShape(source, destination)) {
     throw new RangeError(
-      `Cannot copy shape (${source.join(", ")}) into (${destination.join(", ")}): expected equal shapes`,
+      `Cannot copy shape (${source.join(", ")}) into (${destination.join(", ")}): expected equal shapes` +
+        wayToShape(source, destination),
     );
   }
   return from.dtype === to.dtype ? null : conversionOf(from.dtype, to.dtype);
+}
+
+// law copy/wayToShape: copy/host_copy
+/** What gives a source the shape of its destination, if anything does. */
+function wayToShape(source: readonly number[], destination: readonly number[]): string {
+  const to = `([${destination.join(", ")}])`;
+  const start = destination.length - source.length;
+  const isRepeated = start >= 0 && source.every((extent, i) => extent === 1 || extent === destination[start + i]);
+  if (isRepeated) return `. source.broadcastTo${to} repeats it`;
+  const count = (shape: readonly number[]) => shape.reduce((product, extent) => product * extent, 1);
+  return count(source) === count(destination) ? `. source.reshaped${to} has as many elements` : "";
 }
 
 /** A loop, because `some` with its closure took as long as moving ten elements. */

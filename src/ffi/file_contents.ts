@@ -91,7 +91,11 @@ export function blobName(blob: Blob): string {
 
 /** @throws {TypeError} for a URL that is not a file's */
 export function checkPath(doing: string, path: string | URL): void {
-  if (!(path instanceof URL) || path.protocol === "file:") return;
+  if (typeof path === "string" || (path instanceof URL && path.protocol === "file:")) return;
+  if (!(path instanceof URL)) {
+    const kind = Object.prototype.toString.call(path).slice(8, -1); // of an untyped program
+    throw new TypeError(`Cannot ${doing} a file: expected a path or a file: URL, got ${kind}`);
+  }
   throw new TypeError(`Cannot ${doing} ${path}: expected a path or a file: URL. ${fetchFirst}`);
 }
 

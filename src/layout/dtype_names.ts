@@ -91,9 +91,15 @@ export type ElementOf<D extends DTypeName> = D extends `complex${number}x${infer
   : D extends "bool" | "bool1" | "bool1_packed" ? boolean
   : number;
 
-/** The type that {@linkcode DType.write} takes for an element of a dtype: safe integers are accepted for bigints. */
+/**
+ * The type that {@linkcode DType.write} takes for an element of a dtype: safe integers are accepted for bigints, and
+ * numbers for complex ones without an imaginary part.
+ */
 export type WritableOf<D extends DTypeName> = D extends
   `${"int64" | "uint64" | "handle64"}x${infer Lanes extends number}`
   ? (Lanes extends 1 ? bigint | number : number extends Lanes ? readonly Scalar[] : readonly (bigint | number)[])
+  : D extends `complex${number}x${infer Lanes extends number}`
+    ? (Lanes extends 1 ? Complex | number : number extends Lanes ? readonly Scalar[] : readonly (Complex | number)[])
   : D extends "int64" | "uint64" | "handle64" ? bigint | number
+  : D extends `complex${number}` ? Complex | number
   : ElementOf<D>;

@@ -175,8 +175,13 @@ export function complexCodec(name: string, part: ScalarCodec, partSize: number):
       return { re: Number(part.read(view, byteOffset)), im: Number(part.read(view, byteOffset + partSize)) };
     },
     write(view, byteOffset, value) {
+      if (typeof value === "number") {
+        part.write(view, byteOffset, value);
+        part.write(view, byteOffset + partSize, 0);
+        return;
+      }
       if (typeof value !== "object" || value === null || typeof value.re !== "number" || typeof value.im !== "number") {
-        throw expected("{ re, im }", name, value);
+        throw expected("{ re, im } or a number", name, value);
       }
       part.write(view, byteOffset, value.re);
       part.write(view, byteOffset + partSize, value.im);

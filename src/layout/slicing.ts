@@ -163,6 +163,6 @@ export function beginsInsideByte(itemsize: number, offset: number): RangeError {
   while ((perByte * bits) % 8 !== 0) perByte++;
   return new RangeError(
     `Cannot slice a packed layout of ${bits}-bit elements at element ${offset}: it lies inside a byte. ` +
-      `Slice at a multiple of ${perByte}, or unpack to one element per byte first`,
+      `Slice at a multiple of ${perByte}; get() and toArray() read single elements`,
   );
 }

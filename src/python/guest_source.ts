@@ -1487,7 +1487,6 @@ class Request:
         self.answered, self.claim = threading.Lock(), threading.Lock()
         self.answered.acquire()
 
-    # law python/Request.begin: python/functions
     def begin(self):
         """Return whether JavaScript may make the call: not if the thread has given it up. From now on it waits."""
         return self.claim.acquire(blocking=False)

@@ -52,6 +52,15 @@ export interface ListenerAddress extends HostAndPort {
 
 const listenerAddressNames: OptionNames<ListenerAddress> = { host: true, port: true, secret: true };
 
+/** Finds a misspelled property: a secret that is misspelled would be none. */
+function checkListenerAddress(to: ListenerAddress): void {
+  const misplaced = Object.keys(to).find((name) => name in connectOptionNames);
+  if (misplaced === undefined) return checkOptions(to, listenerAddressNames);
+  throw new TypeError(
+    `Cannot connect: ${misplaced} is an option. Pass it second: connect({ host, port }, { ${misplaced} })`,
+  );
+}
+
 /** Options of {@linkcode UcxWorker.connect}. */
 export interface ConnectOptions {
   /**
@@ -203,7 +212,7 @@ export class Connections {
           (typeof to === "string" ? JSON.stringify(to) : String(to)),
       );
     }
-    if (!(to instanceof UcxListener)) checkOptions(to, listenerAddressNames); // a misspelled secret would be none
+    if (!(to instanceof UcxListener)) checkListenerAddress(to);
     if (to.host === undefined || to.port === undefined) {
       throw new TypeError(
         `Cannot connect: expected { host, port } of a listener, got { ${Object.keys(to).join(", ")} }`,

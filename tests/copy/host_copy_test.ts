@@ -233,3 +233,24 @@ test("copies by the host are explained: in one piece, in runs, or element by ele
     `one copy of 6 bytes by the host, by ${by}, by way of a copy, because the two may share memory`,
   );
 });
+
+test("the error for shapes that differ names a call that makes them equal, if there is one", () => {
+  const shape = fc.array(fc.nat(3), { maxLength: 3 });
+  check(fc.property(shape, shape, (from, to) => {
+    const [source, destination] = [StridedMemoryView.zeros(from), StridedMemoryView.zeros(to)];
+    const attempt = (one: () => unknown) => {
+      try {
+        one();
+        return "";
+      } catch (error) {
+        return String(error);
+      }
+    };
+    const refused = attempt(() => destination.copyFrom(source));
+    if (refused === "") return assertEquals(from, to);
+    const canRepeat = attempt(() => source.broadcastTo(to)) === "";
+    const canReshape = attempt(() => source.reshaped(to)) === "";
+    assertEquals(refused.includes(`source.broadcastTo([${to.join(", ")}])`), canRepeat, refused);
+    assertEquals(refused.includes(`source.reshaped([${to.join(", ")}])`), canReshape && !canRepeat, refused);
+  }));
+});

@@ -195,9 +195,9 @@ test("a value that the dtype cannot hold is refused, not changed to fit", () => 
     ["float32", 1n, TypeError, "a number for float32, got 1n"],
     ["bfloat16", "1", TypeError, "a number for bfloat16"],
     ["bool", 1, TypeError, "a boolean for bool, got 1"],
-    ["complex64", 1, TypeError, "{ re, im } for complex64, got 1"],
-    ["complex64", { re: 1 }, TypeError, "{ re, im } for complex64"],
-    ["complex64", null, TypeError, "{ re, im } for complex64"],
+    ["complex64", "1", TypeError, '{ re, im } or a number for complex64, got "1"'],
+    ["complex64", { re: 1 }, TypeError, "{ re, im } or a number for complex64"],
+    ["complex64", null, TypeError, "{ re, im } or a number for complex64"],
     ["float4_e2m1fn", NaN, RangeError, "float4_e2m1fn can represent, got NaN: it has no NaN"],
   ];
   for (const [name, value, kind, message] of bad) {

@@ -3,6 +3,9 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const copyMutations: readonly Mutation[] = [
+  ...law("copy/wayToShape", [
+    ["start >= 0 && ", "", "An error advises what cannot be done."],
+  ]),
   ...law("copy/joinToBytes", [
     [
       "  if (!fits || !Number.isInteger(draft.from) || !Number.isInteger(draft.to)) return false;\n",

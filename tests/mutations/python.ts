@@ -246,7 +246,11 @@ export const pythonMutations: readonly Mutation[] = [
       "  return names;\n",
       "A copy of a dict lacks items, or has others.",
     ],
-    ["hasAttribute(handle, name) || askedByJavaScript.has(name)", "false", "A copy of a dict has methods for items."],
+    [
+      'return hasAttribute(handle, name) || (askedByJavaScript.has(name) && name !== "constructor");',
+      "return false;",
+      "A copy of a dict has methods for items.",
+    ],
     ["new Set(names).size === names.length", "true", "A copy of a dict has one item of two."],
   ]),
   ...law("python/checkNotAwaited", [

@@ -472,7 +472,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Connections.connect", [
     [
-      "    if (!(to instanceof UcxListener)) checkOptions(to, listenerAddressNames);",
+      "    if (!(to instanceof UcxListener)) checkListenerAddress(to);",
       "    ",
       "A misspelled secret is none; the error does not name a misspelled host or port.",
     ],
@@ -500,7 +500,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A client that never greets is never rejected.",
     ],
     [
-      "        if (hasToStand) await endpoint.established(limit.signal);\n",
+      "        if (hasToStand) await this.#stand(endpoint, hasToGreet, limit.signal);\n",
       "",
       "A large message that is sent immediately ends the process, with UCX 1.13, where errors are not handled.",
     ],

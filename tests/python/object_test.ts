@@ -115,7 +115,8 @@ const value = fc.oneof(fc.integer(), fc.string(), fc.constant(null), fc.boolean(
 test(...needs(missing, "a dict's key that JavaScript asks for is read, or is refused when it is set"), () => {
   const python = open();
   using dict: PyObject = python.evaluate("{'constructor': 1, 'toString': 2}");
-  const constructor: string = "constructor";
+  const [constructor, toString]: string[] = ["constructor", "toString"];
+  assert(constructor !== undefined && toString !== undefined);
   assertEquals([dict[constructor], { ...python.evaluate("{'constructor': 3}") }], [1, { constructor: 3 }]);
   dict[constructor] = 4;
   assertEquals(dict[constructor], 4);
@@ -126,7 +127,6 @@ test(...needs(missing, "a dict's key that JavaScript asks for is read, or is ref
   }
   assertEquals([python.evaluate("{}")[constructor], `${python.evaluate("{}")}`], [undefined, "{}"]);
   const space: PyObject = python.evaluate("__import__('types').SimpleNamespace()");
-  const toString: string = "toString";
   space[toString] = 6; // an attribute
   assertEquals(space[toString], 6);
 });

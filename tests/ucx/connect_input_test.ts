@@ -61,6 +61,11 @@ test("a misspelled option host or port is named, with the option that was probab
       [{ host: "127.0.0.1", prt: 1 }, 'Unknown option "prt": did you mean port?'],
       [{ hst: "127.0.0.1", port: 1 }, 'Unknown option "hst": did you mean host?'],
       [{ host: "127.0.0.1", port: 1, sercet: "s" }, 'Unknown option "sercet": did you mean secret?'],
+      [
+        { host: "127.0.0.1", port: 1, timeout: 5 },
+        "timeout is an option. Pass it second: connect({ host, port }, { timeout })",
+      ],
+      [{ host: "127.0.0.1", port: 1, signal: null }, "signal is an option. Pass it second"],
       [{ host: "", port: 1 }, 'expected host to be a name or a numeric address, got ""'],
       [{ host: "127.0.0.1" }, "expected { host, port } of a listener, got { host }"],
     ] as const

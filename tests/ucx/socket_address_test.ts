@@ -43,6 +43,7 @@ test("an IPv6 address in any spelling is read back in the spelling of URLs", asy
 test("an address has its interface by name or number, which is read back as a number", () => {
   assertEquals(readSocketAddress(written("fe80::1%lo", 5)), { host: "fe80::1%1", port: 5 }); // lo is the first of all
   assertEquals(readSocketAddress(written("fe80::1%7", 5)), { host: "fe80::1%7", port: 5 });
+  assertThrows(() => written("127.0.0.1", "8080" as never), RangeError, 'Cannot use port "8080"'); // of an environment
   assertThrows(() => written("fe80::1%nosuch", 5), TypeError, "no interface nosuch");
   assertThrows(() => written("fe80::1%4294967297", 5), TypeError, "no interface 4294967297"); // not 1
 });

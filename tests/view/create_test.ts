@@ -196,7 +196,7 @@ test("nested arrays of several lengths, depths or types are refused with the pla
   assertThrows(ragged([1, [2]]), RangeError, "Expected a value at [1], got an array");
   assertThrows(ragged([1, 2n]), TypeError, "Expected a number for float64");
   assertThrows(ragged(["1"]), TypeError, "Expected a number for float64");
-  assertThrows(ragged([null]), TypeError, "Expected { re, im } for complex128");
+  assertThrows(ragged([null]), TypeError, "Expected { re, im } or a number for complex128");
   assertThrows(ragged(5), TypeError, "Expected an array or nested arrays, got 5");
   const self: unknown[] = [];
   self.push(self);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { show } from "../../layout/mod.ts";
 import { AF, sockaddr_in, sockaddr_in6 } from "../../../bindings/ucp_types.ts";
 import {
   cString,
@@ -102,7 +103,7 @@ export function checkFamily(address: string, family: 4 | 6): void {
  */
 export function writeSocketAddress(arena: NativeArena, { host, port }: HostAndPort): SocketAddress {
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
-    throw new RangeError(`Cannot use port ${port}: expected an integer from 0 to 65535`);
+    throw new RangeError(`Cannot use port ${show(port)}: expected an integer from 0 to 65535`);
   }
   const networkPort = (port & 255) << 8 | port >> 8;
   if (nodeBuiltin("node:net").isIP(host) === 4) {
