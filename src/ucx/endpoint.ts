@@ -108,6 +108,8 @@ export class UcxEndpoint {
   #isPeerClosed = false;
   /** Settles when the other side has acknowledged the close of this endpoint, or never will. */
   readonly #acknowledged = Promise.withResolvers<void>();
+  /** Settles when a listener may give the endpoint's place to another. */
+  readonly #vacated = Promise.withResolvers<void>();
   /** Whether messages are no longer taken. */
   #isDismissed = false;
   /** Whether UCX may still be establishing the connection. */
@@ -145,12 +147,22 @@ export class UcxEndpoint {
   }
 
   /**
-   * Calls back when the endpoint is no longer usable, without keeping anything alive. Called by the listener.
+   * Calls back when the endpoint is no longer usable, or its other process has ended, without keeping anything alive.
+   * Called by the listener.
    *
    * @internal
    */
-  onClosed(act: () => void): void {
-    void this.#closed.then(act);
+  onVacated(act: () => void): void {
+    void this.#vacated.promise.then(act);
+  }
+
+  /**
+   * Notes that the other process has ended, before UCX has had the time to report it. Called by the worker.
+   *
+   * @internal
+   */
+  processEnded(): void {
+    this.#vacated.resolve();
   }
 
   // law ucx/UcxEndpoint.closed: ucx/dropped
@@ -746,6 +758,7 @@ export class UcxEndpoint {
   // law ucx/UcxEndpoint.settleClosed: ucx/dropped
   #settleClosed(reason: CloseReason): void {
     this.#resolveClosed(reason);
+    this.#vacated.resolve();
     this.#isClosed = true;
     this.#forgetClosed?.();
   }

@@ -13,6 +13,8 @@ const grace = 1000;
 
 /** A connection to another process. */
 interface Endpoint {
+  /** Is told as soon as the process has ended. */
+  processEnded(): void;
   /** Ends it, and everything in flight through it: the process has ended, or the connection has failed. */
   lose(): Promise<void>;
 }
@@ -118,6 +120,7 @@ export class PeerLiveness {
         peer.descriptor?.close(); // it stays readable from now on
         peer.descriptor = null;
         this.#onUnseen();
+        for (const endpoint of peer.endpoints) endpoint.processEnded();
       }
       // UCX goes first: where it watches the peer it reports within the second, and knows more.
       if (now - peer.goneSince < grace) continue;

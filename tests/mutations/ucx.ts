@@ -107,6 +107,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["    peer?.endpoints.delete(endpoint);\n", "", "A closed endpoint is reported as failed."],
   ]),
   ...law("ucx/PeerLiveness.poll", [
+    ["endpoint.processEnded();", "void 0;", "A place that a process had stays taken for a second after its end."],
     ["        this.#onUnseen();\n", "", "UCX is not made to check a peer that nothing else watches."],
     [
       "peer.goneSince === Infinity && peer.isGone()",

@@ -9,6 +9,7 @@ import { withTrailer, withVersion } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { ContextResources } from "../../src/ucx/context_resources.ts";
 import { UcxError } from "../../src/ucx/error.ts";
+import { PendingConnections } from "../../src/ucx/listen/pending_connections.ts";
 import { Progress } from "../../src/ucx/progress.ts";
 import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
@@ -87,6 +88,23 @@ test("the close of the other side is acknowledged once the connection stands, or
     await standing;
     await settle();
     assertEquals(ucp.log, ["ucp_request_free", "ucp_am_send_nbx"]);
+  }
+});
+
+// With a secret the place of a client that was killed stayed taken for a second, and who replaced it was rejected.
+test("a listener gives an endpoint's place to another as soon as its process has ended, or it is closed", async () => {
+  for (const end of ["process", "close"]) {
+    const { ucp, endpoint } = open();
+    const pending = new PendingConnections({ backlog: 5, connections: 1 });
+    pending.add(endpoint, null);
+    assert(await pending.next() === endpoint && !pending.hasRoom);
+    if (end === "process") endpoint.processEnded();
+    else {
+      ucp.answers.push(0n, 0n, 0n); // everything completes at once
+      await endpoint.close();
+    }
+    await settle();
+    assert(pending.hasRoom);
   }
 });
 

@@ -13,9 +13,14 @@ import { openFiles } from "../support/open_files.ts";
 import { until } from "../support/until.ts";
 import { identityOf } from "./identity.ts";
 
-/** An endpoint that counts the calls of its `lose`. */
-function endpoint(): { lose(): Promise<void>; readonly lost: number } {
-  const one = { lost: 0, lose: () => Promise.resolve(void one.lost++) };
+/** An endpoint that counts how often it is lost, and how often its process ends before that. */
+function endpoint() {
+  const one = {
+    lost: 0,
+    ended: 0,
+    lose: () => Promise.resolve(void one.lost++),
+    processEnded: () => void (one.ended += Number(one.lost === 0)),
+  };
   return one;
 }
 
@@ -77,6 +82,7 @@ for (const how of ["by a descriptor", "without one"]) {
     await kill(one.child);
     await until(() => first.lost > 0);
     const took = performance.now() - killed;
+    assertEquals([first, again, second, forgotten, own].map(({ ended }) => ended), [1, 1, 0, 0, 0], "told at once");
     assert(took > 900, "UCX has a second to report it itself");
     assert(again.lost > 0 && took < 20_000, `it took ${took} ms`);
     assertEquals([second, forgotten, own].map(({ lost }) => lost), [0, 0, 0]);

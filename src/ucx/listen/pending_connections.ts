@@ -61,7 +61,7 @@ export class PendingConnections {
   /** Adds a connection: at once, or when it has greeted. The others do not wait for it. */
   add(endpoint: UcxEndpoint, greet: ((endpoint: UcxEndpoint) => Promise<void>) | null): void {
     this.#open.add(endpoint);
-    endpoint.onClosed(() => this.#open.delete(endpoint));
+    endpoint.onVacated(() => this.#open.delete(endpoint));
     if (this.#isOver) void endpoint.close({ force: true });
     else if (greet === null) this.#queue.push(endpoint);
     else void this.#greet(endpoint, greet);
