@@ -72,8 +72,8 @@ function closeGenerator(generator: Handle): void {
 
 // law python/iterateAsync: python/async, python/generators
 /**
- * Iterates over a Python async iterable. A generator is closed when the loop is left early; `next(value)` and `throw` are
- * those of JavaScript's own.
+ * Iterates over a Python async iterable. A generator is closed when the loop is left early, and its `next(value)` and
+ * `throw` are as those of JavaScript's own.
  */
 export async function* iterateAsync(handle: Handle, options: ImportOptions): AsyncGenerator<unknown, void, unknown> {
   const { python } = handle;

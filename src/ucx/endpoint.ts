@@ -219,8 +219,8 @@ export class UcxEndpoint {
 
   /**
    * Receives the worker's next message with a matching tag, as {@linkcode UcxWorker.recv}, and ends with this endpoint:
-   * it is rejected if the other side ends first, or the endpoint is closed. What had arrived before the other side closed
-   * its endpoint in order can be received until this one is closed. Messages are matched by tag alone: programs
+   * it is rejected if the other side ends first, or the endpoint is closed. What had arrived before the other side
+   * closed its endpoint in order can be received until this one is closed. Messages are matched by tag alone: programs
    * with several endpoints use separate tags for each.
    *
    * @throws {UcxError} as {@linkcode UcxWorker.recv}, and if the other side is gone

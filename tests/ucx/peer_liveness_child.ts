@@ -17,7 +17,7 @@ const { PeerProcess } = await import("../../src/ucx/process_identity.ts");
 const { PeerLiveness } = await import("../../src/ucx/peer_liveness.ts");
 const child = spawn("sleep", ["100"], { stdio: "ignore" });
 const watch = new PeerLiveness({ watchAlso: () => {} }, () => {});
-watch.watch({ lose: () => Promise.resolve() }, PeerProcess.find(identityOf(child.pid ?? 0)));
+watch.watch({ lose: () => Promise.resolve(), processEnded: () => {} }, PeerProcess.find(identityOf(child.pid ?? 0)));
 child.unref();
 process.on("exit", () => {
   child.kill("SIGKILL");
