@@ -69,9 +69,11 @@ export function openNpy(file: string | URL, options: OpenNpyOptions = {}): Strid
 
 function pathOf(file: string | URL): string {
   if (typeof file === "string") return file;
+  if (!(file instanceof URL)) {
+    throw new TypeError(`Cannot map ${show(file)}: expected a path or a file: URL. readNpy reads Blobs and bytes`);
+  }
   checkPath("map", file);
-  if (file instanceof URL) return nodeBuiltin("node:url").fileURLToPath(file);
-  throw new TypeError(`Cannot map ${show(file)}: expected a path or a file: URL. readNpy reads Blobs and bytes`);
+  return nodeBuiltin("node:url").fileURLToPath(file);
 }
 
 function map(fd: number, path: string, writable: boolean, raw: DType | undefined): StridedMemoryView {

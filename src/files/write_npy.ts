@@ -30,7 +30,11 @@ const writeNpyOptionNames: OptionNames<WriteNpyOptions> = { onProgress: true };
  * fails, it is as before. What cannot be replaced is written in place, and incomplete if that fails: a pipe or a device,
  * a file with several names or of another user or group, and a file in a folder that may not be written to.
  *
+ * A stream gets the same bytes in blocks of 8 MiB at most, as it takes them, and is closed; or aborted if that fails.
+ *
+ * @param target a path, or a stream, such as that of a response
  * @throws {SystemError} if the file cannot be written
+ * @throws what the stream fails with, and a TypeError if it is locked
  * @throws {NpyError} for packed sub-byte elements, or elements with several lanes
  *
  * @example
@@ -44,7 +48,7 @@ const writeNpyOptionNames: OptionNames<WriteNpyOptions> = { onProgress: true };
  * ```
  */
 export async function writeNpy(
-  path: string | URL,
+  target: string | URL | WritableStream<Uint8Array>,
   view: StridedMemoryView,
   options: WriteNpyOptions = {},
 ): Promise<void> {
@@ -52,9 +56,30 @@ export async function writeNpy(
   checkProgress(options.onProgress);
   const start = headerFor(view);
   using _ = view.buffer.pinned(); // first: that of a closed view is an error, before a file is replaced
-  using file = createFile(path);
+  if (target instanceof WritableStream) {
+    return await writeToStream(target, (sink) => writeArray(sink, view, start, options.onProgress));
+  }
+  using file = createFile(target);
   await writeArray(file, view, start, options.onProgress);
   file.commit();
+}
+
+// law files/writeToStream: files/write_npy
+/** Writes to a stream, and closes it; or aborts it if that fails. What is written is copied: readers may keep it. */
+async function writeToStream(
+  stream: WritableStream<Uint8Array>,
+  write: (sink: ByteSink) => Promise<void>,
+): Promise<void> {
+  const writer = stream.getWriter();
+  try {
+    await write({ write: (bytes) => writer.write(bytes.slice()) });
+    await writer.close();
+  } catch (error) {
+    await writer.abort(error).catch(() => {}); // it may have failed by itself
+    throw error;
+  } finally {
+    writer.releaseLock();
+  }
 }
 
 // law files/headerFor: files/write_input

@@ -3,6 +3,15 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const filesMutations: readonly Mutation[] = [
+  ...law("files/writeToStream", [
+    ["bytes.slice()", "bytes", "Who reads a stream has the array's own memory."],
+    [
+      "    await writer.abort(error).catch(() => {}); // it may have failed by itself\n",
+      "",
+      "A stream that is written in part never ends.",
+    ],
+    ["    writer.releaseLock();\n", "", "A stream stays locked."],
+  ]),
   ...law("files/checkNotMapped", [
     ["if (!marks", "if (true || !marks", "An array is lost when it is written to the file that it is read from."],
     ["${ino} `,", "${ino}x `,", "An array is lost when it is written to another name of its file."],

@@ -1,0 +1,55 @@
+/** Arrays written to streams: what a file would hold, in blocks that nobody else has. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { slice, StridedMemoryView, writeNpy } from "../../mod.ts";
+import { check, fc } from "../support/property.ts";
+import { scratchFolder } from "../support/scratch.ts";
+
+test("a stream gets the bytes of the file, which stay the same when the array changes", async () => {
+  const path = `${scratchFolder()}/array.npy`;
+  await check(
+    fc.asyncProperty(
+      fc.array(fc.nat(4), { maxLength: 3 }),
+      fc.boolean(),
+      fc.integer({ min: 1, max: 2 }),
+      async (shape, isTurned, step) => {
+        const whole = StridedMemoryView.arange(shape.reduce((product, extent) => product * extent, 1), "int32")
+          .reshaped(shape);
+        const turned = isTurned ? whole.transposed() : whole;
+        const view = turned.ndim > 0 ? turned.sliced(slice(null, null, step)) : turned;
+        await writeNpy(path, view);
+        const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+        const [, kept] = await Promise.all([writeNpy(writable, view), Array.fromAsync(readable)]);
+        whole.fill(-1);
+        assertEquals(
+          new Uint8Array(await new Blob(kept as Uint8Array<ArrayBuffer>[]).arrayBuffer()),
+          new Uint8Array(readFileSync(path)),
+        );
+      },
+    ),
+    100,
+  );
+});
+
+test("a stream that fails, or that has a reader, is the error, and the array is free", async () => {
+  const view = StridedMemoryView.arange(1000, "float64");
+  const full = new RangeError("full");
+  let aborted: unknown;
+  const failing = new WritableStream<Uint8Array>({
+    write: (chunk) => {
+      if (chunk.length > 1000) throw full;
+    },
+  });
+  assert(await writeNpy(failing, view).catch((error: unknown) => error) === full);
+  const stopped = new WritableStream<Uint8Array>({ abort: (reason) => void (aborted = reason) });
+  const onProgress = (done: number) => {
+    if (done > 0) throw full;
+  };
+  assert(await writeNpy(stopped, view, { onProgress }).catch((error: unknown) => error) === full);
+  assert(aborted === full && !stopped.locked);
+  const locked = new WritableStream<Uint8Array>();
+  locked.getWriter();
+  await assertRejects(() => writeNpy(locked, view), TypeError);
+  view.close();
+});
