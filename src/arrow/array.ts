@@ -341,8 +341,10 @@ export class ArrowArray implements Iterable<ArrowValue> {
 
   /** The place of an element, counted from the first. */
   #place(index: number): number {
-    const place = index < 0 ? index + this.length : index;
-    if (Number.isInteger(index) && place >= 0 && place < this.length) return place;
+    if (Number.isInteger(index)) {
+      const place = index < 0 ? index + this.length : index;
+      if (place >= 0 && place < this.length) return place;
+    }
     throw new RangeError(`Cannot read element ${show(index)} of ${this.length}`);
   }
 

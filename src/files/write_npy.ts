@@ -52,16 +52,25 @@ export async function writeNpy(
   view: StridedMemoryView,
   options: WriteNpyOptions = {},
 ): Promise<void> {
-  checkOptions(options, writeNpyOptionNames);
-  checkProgress(options.onProgress);
-  const start = headerFor(view);
-  using _ = view.buffer.pinned(); // first: that of a closed view is an error, before a file is replaced
   if (target instanceof WritableStream) {
-    return await writeToStream(target, (sink) => writeArray(sink, view, start, options.onProgress));
+    return await writeToStream(target, async (sink) => {
+      const start = checked(view, options); // here: who reads the stream must learn of an error
+      using _ = view.buffer.pinned();
+      await writeArray(sink, view, start, options.onProgress);
+    });
   }
+  const start = checked(view, options);
+  using _ = view.buffer.pinned(); // first: that of a closed view is an error, before a file is replaced
   using file = createFile(target);
   await writeArray(file, view, start, options.onProgress);
   file.commit();
+}
+
+/** @returns the bytes that precede the elements */
+function checked(view: StridedMemoryView, options: WriteNpyOptions): Uint8Array {
+  checkOptions(options, writeNpyOptionNames);
+  checkProgress(options.onProgress);
+  return headerFor(view);
 }
 
 // law files/writeToStream: files/write_npy

@@ -1290,6 +1290,7 @@ import weakref
 
 PATIENCE = 5.0  # seconds that JavaScript may stay in one call of Python while a thread waits for it
 LOOK = 0.25  # how often a thread that waits looks whether JavaScript can still answer, in seconds
+LOOKS = 400  # of all threads together in a second: thousands would leave JavaScript no time to answer
 
 RETURNED, RAISED = 1, 2  # what entering JavaScript returns
 ENDED = "JavaScript has ended: its functions cannot be called any more"
@@ -1316,6 +1317,7 @@ javascript_numbers = ctypes.addressof(numbers_for_javascript)
 
 # The contexts in which a thread waits for JavaScript.
 while_waiting = []
+waiting = [0]  # how many threads do
 
 live = {}  # weak references to what JavaScript keeps something for, by its key
 dead = []  # keys of what is gone
@@ -1504,7 +1506,20 @@ def ask_for(key, arguments, keywords, name):
     with contextlib.ExitStack() as stack:
         for context in while_waiting:
             stack.enter_context(context())
+        stack.enter_context(counted())
         return answer_to(Request(key, arguments, keywords), name)
+
+
+@contextlib.contextmanager
+def counted():
+    """Count this thread among those that wait for JavaScript."""
+    with bell_lock:
+        waiting[0] += 1
+    try:
+        yield
+    finally:
+        with bell_lock:
+            waiting[0] -= 1
 
 
 def answer_to(request, name):
@@ -1512,7 +1527,7 @@ def answer_to(request, name):
     requests.append(request)
     ring()
     call, since = None, 0.0
-    while not request.answered.acquire(timeout=LOOK):
+    while not request.answered.acquire(timeout=max(LOOK, waiting[0] / LOOKS)):
         now = numbers_for_javascript[0]
         if now != call or not now & 1:
             call, since = now, time.monotonic()
@@ -1542,8 +1557,10 @@ import threading
 
 
 MAX_THREADS = 32  # calls that run at the same time, not counting those that wait for JavaScript; others wait for one
+TO_THREAD = 128  # functions of asyncio.to_thread, which asyncio would run a few of: any may wait for JavaScript
 
 jobs = queue.SimpleQueue()
+END = object()  # for one thread, instead of a job
 threads_lock = threading.Lock()
 thread_count = waiting_count = 0
 finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
@@ -1562,6 +1579,13 @@ class Job:
         """Return what to call, which the job forgets; None if nobody wants it any more."""
         call, self.call = self.call, None
         return call
+
+    def drop(self):
+        """Forget what to call, if it has not begun. Return whether there was anything."""
+        call = self.take()
+        if call is not None and call[0] is wait_for:
+            close_unawaited(*call[1])
+        return call is not None
 
     def finish(self, has_returned, value):
         """Keep what the call has returned or raised."""
@@ -1607,7 +1631,7 @@ class Job:
     def cancel(self):
         """Cancel a call that has not begun, and a coroutine, which gets a CancelledError where it waits."""
         self.is_cancelled = True
-        self.call = None
+        self.drop()
         if self.task is not None:
             loop.call_soon_threadsafe(self.task.cancel)
 
@@ -1627,17 +1651,21 @@ def enqueue(job):
     global thread_count, waiting_count
     with threads_lock:
         is_needed = waiting_count <= 0 and thread_count < MAX_THREADS
-        if is_needed:
-            thread_count += 1
-        else:
+        try:
+            if is_needed:
+                start_thread()
+                thread_count += 1
+        except RuntimeError:  # the system has no more
+            if thread_count <= 0:
+                raise
+            is_needed = False
+        if not is_needed:
             waiting_count -= 1  # a thread that waits takes it, or one that becomes free
     jobs.put(job)
-    if is_needed:
-        start_thread()
 
 
 def start_thread():
-    """Start a thread, which was counted."""
+    """Start a thread of the pool."""
     threading.Thread(target=work, name="causeway", daemon=True).start()
 
 
@@ -1650,7 +1678,10 @@ def work():
         if ended.is_set():
             jobs.put(None)  # for the next thread
             return
-        job.do()
+        if job is END:
+            return
+        with contextlib.suppress(BaseException):  # none is known: a thread that died would be missed for ever
+            job.do()
         job = None
         with threads_lock:
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
@@ -1664,22 +1695,29 @@ def work():
 def lent():
     """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them.
 
-    This one may be a thread of the program's own, for which one of the pool waits.
+    This one may be a thread of the program's own, for which one of the pool waits, if there is any.
     """
     global thread_count, waiting_count
     with threads_lock:
-        is_needed = waiting_count < 0
+        is_lent = thread_count > 0
+        is_needed = is_lent and waiting_count < 0
         if is_needed:
-            waiting_count += 1
-        else:
+            with contextlib.suppress(RuntimeError):  # the system has no more threads: the next that is free takes it
+                start_thread()
+                thread_count += 1
+                waiting_count += 1
+        if is_lent:
             thread_count -= 1
-    if is_needed:
-        start_thread()
     try:
         yield
     finally:
-        with threads_lock:
-            thread_count += 1
+        if is_lent:
+            with threads_lock:
+                thread_count += 1
+                if thread_count > MAX_THREADS and waiting_count > 0:  # one of those that wait for jobs ends
+                    thread_count -= 1
+                    waiting_count -= 1
+                    jobs.put(END)
 
 
 while_waiting.append(lent)
@@ -1690,7 +1728,7 @@ def is_awaitable(result):
     """Whether a result can be awaited. Some cannot be asked, such as a weak reference to what is gone."""
     try:
         return inspect.isawaitable(result)
-    except Exception:
+    except BaseException:  # whatever its class does when it is asked
         return False
 
 
@@ -1700,9 +1738,16 @@ def await_result(job, awaitable):
     job.call = wait_for, (awaitable,), {}
     if job.is_cancelled or ended.is_set():
         job.call = None
-        getattr(awaitable, "close", int)()  # a coroutine that is dropped without it is complained about
+        close_unawaited(awaitable)
     else:
         run_in_loop(job)
+
+
+def close_unawaited(awaitable):
+    """Close a coroutine that nobody will await: Python complains about one that is dropped without it."""
+    if inspect.iscoroutine(awaitable):
+        with contextlib.suppress(BaseException):
+            awaitable.close()
 
 
 async def wait_for(awaitable):
@@ -1714,11 +1759,12 @@ def run_in_loop(job):
     """Run a coroutine on the thread of asyncio's loop."""
     global loop
     import asyncio
+    from concurrent.futures import ThreadPoolExecutor
 
     with threads_lock:
         if loop is None:
             loop = asyncio.new_event_loop()
-            loop.set_default_executor(make_executor())
+            loop.set_default_executor(ThreadPoolExecutor(TO_THREAD, "causeway-to-thread"))
             threading.Thread(target=run_for_ever, name="causeway-asyncio", daemon=True).start()
 
     async def run():
@@ -1745,46 +1791,11 @@ def run_in_loop(job):
     # law python/tell_unbegun: python/async
     def tell_unbegun(_):
         """Tell of a call that the program has cancelled before it began: its coroutine has done nothing."""
-        if job.take() is not None:
+        if job.drop():
             job.finish(False, asyncio.CancelledError())
             job.tell()
 
     asyncio.run_coroutine_threadsafe(run(), loop).add_done_callback(tell_unbegun)
-
-
-def make_executor():
-    """Return what runs the functions of \`\`asyncio.to_thread\`\`: the threads of the calls, which lend their places.
-
-    asyncio's own would have a few threads more than the machine has processors, all of which may wait for JavaScript.
-    """
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    class Submitted:
-        """A function that was given to the executor."""
-
-        def __init__(self, *call):
-            self.future, self.call = Future(), call
-
-        def do(self):
-            """Make the call."""
-            if not self.future.set_running_or_notify_cancel():
-                return
-            function, arguments, keywords = self.call
-            self.call = None
-            try:
-                self.future.set_result(function(*arguments, **keywords))
-            except BaseException as error:
-                self.future.set_exception(error)
-
-    class Executor(ThreadPoolExecutor):  # asyncio takes no other kind
-        """The threads of the calls, as an executor."""
-
-        def submit(self, function, /, *arguments, **keywords):
-            submitted = Submitted(function, arguments, keywords)
-            enqueue(submitted)
-            return submitted.future
-
-    return Executor()
 
 
 # law python/run_for_ever: python/async
@@ -2565,6 +2576,21 @@ def datetime_of(milliseconds):
     return epoch + datetime.timedelta(milliseconds=milliseconds)
 
 
+def local_seconds(moment):
+    """Return the timestamp of a moment in local time, without its fraction."""
+    import datetime
+
+    def seconds(year):
+        rest = moment.month, moment.day, moment.hour, moment.minute, moment.second
+        return int(datetime.datetime(year, *rest, fold=moment.fold).timestamp())
+
+    try:
+        return seconds(moment.year)
+    except (ValueError, OverflowError):  # it looks a day around the moment, beyond the first or the last year
+        cycles = 1 if moment.year < 5000 else -1
+        return seconds(moment.year + 400 * cycles) - cycles * 146097 * 86400
+
+
 # law python/milliseconds_of: python/conversions, python/frame
 def milliseconds_of(moment):
     """Return how many milliseconds after the beginning of 1970 a moment is; None for one that is missing (pandas' NaT).
@@ -2577,7 +2603,7 @@ def milliseconds_of(moment):
         return None
     if moment.tzinfo is None:
         if not hasattr(moment, "tz_localize"):  # astimezone() is an hour off in the one that clocks skip
-            return int(moment.replace(microsecond=0).timestamp()) * 1000 + moment.microsecond // 1000
+            return local_seconds(moment) * 1000 + moment.microsecond // 1000
         moment = moment.tz_localize("UTC")
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (moment - epoch) // datetime.timedelta(milliseconds=1)

@@ -84,11 +84,11 @@ export async function* iterateAsync(handle: Handle, options: ImportOptions): Asy
   });
   let isOver = false;
   const next = async (method: "__anext__" | "asend" | "athrow", ...given: (() => bigint)[]) => {
-    isOver = true; // unless there is an item
-    const found = await begin(iterator, options, "next_of", () => [
-      python.retain(python.name(method)),
-      ...given.map((one) => one()),
-    ]);
+    const found = await begin(iterator, options, "next_of", () => {
+      const values = given.map((one) => one()); // first: what cannot be converted ends nothing
+      isOver = true; // unless there is an item
+      return [python.retain(python.name(method)), ...values];
+    });
     isOver = found === null;
     return found;
   };
@@ -122,7 +122,8 @@ async function begin(
   const { python } = iterator;
   const calledAt = new Error();
   const over: unknown = await python.locked(() => {
-    const args = [python.retain(iterator.object), ...more()];
+    const others = more();
+    const args = [python.retain(iterator.object), ...others];
     return python.javascript.begin(python.helper(helper), args, 0n, { options, calledAt });
   });
   if (over === null) return null;

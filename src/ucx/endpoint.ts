@@ -245,7 +245,7 @@ export class UcxEndpoint {
    */
   async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
     const { tags } = this.#operations;
-    const owner = this.#ownerOf(options);
+    const owner = () => this.#ownerOf(options);
     try {
       return await this.#context.receiver.recvMany(options, owner, tags, this.#context.limits.messageBytes);
     } catch (error) {

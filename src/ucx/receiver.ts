@@ -180,11 +180,12 @@ export class Receiver {
    * Receives messages of several parts, one at a time of those that can match the same message: the parts of one have
    * the tag of the next one's header.
    *
+   * @param ownerOf what its receives end with: asked again in its turn, as the message may have been an earlier one's
    * @param most the maximum size of all parts of a message, in bytes
    */
   async recvMany(
     options: ReceiveManyOptions,
-    owner: Owner | null,
+    ownerOf: () => Owner | null,
     tags: TagRule,
     most = Infinity,
   ): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
@@ -193,11 +194,12 @@ export class Receiver {
     const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
     checkLimits(options);
     const memory = new NewMemory(options);
-    const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, owner?.over);
+    const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, ownerOf()?.over);
     const { before, pass } = this.#many.take(match);
     let parts: Promise<unknown> | undefined;
     try {
       if (before !== undefined) await abortable(before, signal);
+      const owner = ownerOf();
       const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
       const limits = signal === undefined ? {} : { signal };
       const first = await this.recv(header, { ...match, ...limits }, owner, plainTags);

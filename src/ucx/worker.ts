@@ -305,7 +305,7 @@ export class UcxWorker {
    * @throws {TypeError} if the worker is closed, or what has arrived is not such a message
    */
   async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
-    return await this.#receiver.recvMany(options, null, this.#protocol.workerTags, this.#limits.messageBytes);
+    return await this.#receiver.recvMany(options, () => null, this.#protocol.workerTags, this.#limits.messageBytes);
   }
 
   /**

@@ -134,7 +134,7 @@ export class WorkerResources implements DroppedState {
     for (const message of this.taken) this.discard(progress, message);
     for (const data of this.lent) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);
     this.#endConnections(progress);
-    const isAnswering = isBefore(this.#version, 14) && (this.#isAnswering ?? this.#flushesLong(progress));
+    const isAnswering = isBefore(this.#version, 14) && this.#isAnswering !== false && this.#flushesLong(progress);
     progress.stop(reason);
     for (const one of this.watched) one.close();
     this.keys.close();

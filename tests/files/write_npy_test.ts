@@ -48,6 +48,14 @@ test("a stream that fails, or that has a reader, is the error, and the array is 
   };
   assert(await writeNpy(stopped, view, { onProgress }).catch((error: unknown) => error) === full);
   assert(aborted === full && !stopped.locked);
+  const packed = StridedMemoryView.zeros([8], "int4_packed");
+  const closed = StridedMemoryView.zeros([8]);
+  closed.close();
+  for (const wrong of [packed, closed, [1] as unknown as StridedMemoryView]) { // who reads the stream does not wait
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const [written, read] = await Promise.allSettled([writeNpy(writable, wrong), Array.fromAsync(readable)]);
+    assert(written.status === "rejected" && read.status === "rejected" && written.reason === read.reason);
+  }
   const locked = new WritableStream<Uint8Array>();
   locked.getWriter();
   await assertRejects(() => writeNpy(locked, view), TypeError);

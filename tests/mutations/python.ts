@@ -319,11 +319,20 @@ export const pythonMutations: readonly Mutation[] = [
       "Calls that wait for JavaScript, which waits for others, wait for ever.",
     ],
     [
-      "        is_needed = waiting_count < 0\n",
-      "        is_needed = False\n",
+      "is_lent and waiting_count < 0\n",
+      "False\n",
       "Calls that had begun to wait for a thread wait for ever.",
     ],
-    ["            thread_count += 1\n", "            pass\n", "There are ever more threads."],
+    [
+      "            with threads_lock:\n                thread_count += 1\n",
+      "            with threads_lock:\n",
+      "There are ever more threads.",
+    ],
+    [
+      "thread_count > MAX_THREADS and waiting_count > 0",
+      "False",
+      "Threads that a burst needed stay for ever.",
+    ],
   ]),
   ...law("python/indexKey", [
     ["python.integer(BigInt(name))", "python.integer(BigInt(Number(name)))", "A large key becomes a different one."],

@@ -77,7 +77,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/is_awaitable", [
     [
-      "    except Exception:\n        return False\n",
+      "    except BaseException:  # whatever its class does when it is asked\n        return False\n",
       "    finally:\n        pass\n",
       "A thread dies of a result that it asks.",
     ],
@@ -130,7 +130,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/Job.cancel", [
-    ["        self.call = None\n", "", "A cancelled call is made."],
+    ["        self.drop()\n", "", "A cancelled call is made."],
     [
       "            loop.call_soon_threadsafe(self.task.cancel)\n",
       "            pass\n",
@@ -145,8 +145,8 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/milliseconds_of", [
     [
-      "int(moment.replace(microsecond=0).timestamp())",
-      "int(moment.replace(microsecond=0).astimezone(datetime.timezone.utc).timestamp())",
+      "return local_seconds(moment) * 1000 + moment.microsecond // 1000",
+      "moment = moment.astimezone()",
       "Local time is an hour off where clocks are set forward.",
     ],
     [

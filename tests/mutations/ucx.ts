@@ -326,7 +326,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A part is mistaken for a header.",
     ],
     ["await abortable(before, signal)", "await before", "A receive that waits for another message ignores its limits."],
-    [", options, owner?.over)", ", options)", "A receive that waits for another message outlives its endpoint."],
+    [", options, ownerOf()?.over)", ", options)", "A receive that waits for another message outlives its endpoint."],
     [".then(() => discarded)", "", "What is left of a refused message is mistaken for a header."],
     ["pass(parts)", "pass(undefined)", "Parts that arrive after their receive was abandoned are mistaken for headers."],
   ]),

@@ -349,14 +349,19 @@ test(
     const python = open();
     python.run(`
 import asyncio, time, weakref
+over = []
 async def sleepy(): await asyncio.sleep(60)
 async def cancel_all():
-    for _ in range(20):
+    while not over:
         time.sleep(0.005)
         await asyncio.sleep(0)
         for task in asyncio.all_tasks() - {asyncio.current_task()}: task.cancel()
 class Gone: pass
 def gone(): return weakref.proxy(Gone())
+class Rude:
+    @property
+    def __class__(self): raise SystemExit
+def rude(): return Rude()
 `);
     const [sleepy, cancelAll, gone] = ["sleepy", "cancel_all", "gone"].map((name) =>
       python.async(python.evaluate(name))
@@ -370,9 +375,12 @@ def gone(): return weakref.proxy(Gone())
       ends?.map((end) => end.status === "rejected" && (end.reason as PythonError).type),
       calls.map(() => "asyncio.exceptions.CancelledError"),
     );
+    python.run("over.append(True)");
     await cancelling;
-    const results = Promise.allSettled(Array.from({ length: 40 }, () => gone()));
-    assertEquals((await Promise.race([results, late()]))?.length, 40);
+    for (const call of [gone, python.async(python.evaluate("rude"))]) {
+      const results = Promise.allSettled(Array.from({ length: 40 }, () => call()));
+      assertEquals((await Promise.race([results, late()]))?.length, 40);
+    }
     assertEquals(await Promise.race([python.async(python.builtins["abs"])(-3), late()]), 3);
   },
 );

@@ -1,5 +1,5 @@
 /** Python generators and context managers used as JavaScript's own, and errors that show their origin in both. */
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { type PyObject, Python, PythonError } from "../../mod.ts";
 import { needs } from "../support/needs.ts";
@@ -117,6 +117,16 @@ test(...needs(missing, "an asynchronous generator of Python is one of JavaScript
     }),
     100,
   );
+});
+
+test(...needs(missing, "an asynchronous generator is closed if it is sent what cannot be converted"), async () => {
+  const python = open();
+  python.run("ended = []\nasync def sent():\n    try: yield 1\n    finally: ended.append(True)");
+  using generator: PyObject = python.evaluate("sent()");
+  const iterator = generator[Symbol.asyncIterator]() as AsyncGenerator<unknown, void, unknown>;
+  assertEquals(await iterator.next(), { value: 1, done: false });
+  await assertRejects(() => iterator.next(Symbol("s")), TypeError, "symbol");
+  assertEquals(python.evaluate("ended").$value(), [true]);
 });
 
 test(...needs(missing, "leaving a loop closes the generator, and throws what it raises then"), () => {

@@ -393,6 +393,21 @@ test("a worker whose UCX cannot send what it has to is never destroyed, before U
   }
 });
 
+// Asked while an endpoint was still connecting, and not again: such a worker was never destroyed.
+test("a worker whose UCX can send everything once its endpoints are closed is destroyed, before UCX 1.14", () => {
+  const ucp = new ScriptedUcp();
+  const resources = scriptedResources(ucp, "1.13.1");
+  const progress = new Progress(resources, "event", null);
+  resources.answer(progress); // request 1 does not end
+  ucp.answers.push(0n);
+  resources.releaseAll(progress, new TypeError("over"));
+  assertEquals(ucp.log.filter((call) => call !== "ucp_request_cancel"), [
+    "ucp_worker_flush_nbx",
+    "ucp_worker_flush_nbx",
+    "ucp_worker_destroy",
+  ]);
+});
+
 test("callbacks that UCX calls are closed once, and only after the worker", () => {
   const ucp = new ScriptedUcp();
   const resources = scriptedResources(ucp);

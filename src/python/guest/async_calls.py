@@ -9,8 +9,10 @@ from .call_frames import call_in_frame
 from .javascript_functions import ended, ring, when_ended, while_waiting
 
 MAX_THREADS = 32  # calls that run at the same time, not counting those that wait for JavaScript; others wait for one
+TO_THREAD = 128  # functions of asyncio.to_thread, which asyncio would run a few of: any may wait for JavaScript
 
 jobs = queue.SimpleQueue()
+END = object()  # for one thread, instead of a job
 threads_lock = threading.Lock()
 thread_count = waiting_count = 0
 finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
@@ -29,6 +31,13 @@ class Job:
         """Return what to call, which the job forgets; None if nobody wants it any more."""
         call, self.call = self.call, None
         return call
+
+    def drop(self):
+        """Forget what to call, if it has not begun. Return whether there was anything."""
+        call = self.take()
+        if call is not None and call[0] is wait_for:
+            close_unawaited(*call[1])
+        return call is not None
 
     def finish(self, has_returned, value):
         """Keep what the call has returned or raised."""
@@ -74,7 +83,7 @@ class Job:
     def cancel(self):
         """Cancel a call that has not begun, and a coroutine, which gets a CancelledError where it waits."""
         self.is_cancelled = True
-        self.call = None
+        self.drop()
         if self.task is not None:
             loop.call_soon_threadsafe(self.task.cancel)
 
@@ -94,17 +103,21 @@ def enqueue(job):
     global thread_count, waiting_count
     with threads_lock:
         is_needed = waiting_count <= 0 and thread_count < MAX_THREADS
-        if is_needed:
-            thread_count += 1
-        else:
+        try:
+            if is_needed:
+                start_thread()
+                thread_count += 1
+        except RuntimeError:  # the system has no more
+            if thread_count <= 0:
+                raise
+            is_needed = False
+        if not is_needed:
             waiting_count -= 1  # a thread that waits takes it, or one that becomes free
     jobs.put(job)
-    if is_needed:
-        start_thread()
 
 
 def start_thread():
-    """Start a thread, which was counted."""
+    """Start a thread of the pool."""
     threading.Thread(target=work, name="causeway", daemon=True).start()
 
 
@@ -117,7 +130,10 @@ def work():
         if ended.is_set():
             jobs.put(None)  # for the next thread
             return
-        job.do()
+        if job is END:
+            return
+        with contextlib.suppress(BaseException):  # none is known: a thread that died would be missed for ever
+            job.do()
         job = None
         with threads_lock:
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
@@ -131,22 +147,29 @@ def work():
 def lent():
     """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them.
 
-    This one may be a thread of the program's own, for which one of the pool waits.
+    This one may be a thread of the program's own, for which one of the pool waits, if there is any.
     """
     global thread_count, waiting_count
     with threads_lock:
-        is_needed = waiting_count < 0
+        is_lent = thread_count > 0
+        is_needed = is_lent and waiting_count < 0
         if is_needed:
-            waiting_count += 1
-        else:
+            with contextlib.suppress(RuntimeError):  # the system has no more threads: the next that is free takes it
+                start_thread()
+                thread_count += 1
+                waiting_count += 1
+        if is_lent:
             thread_count -= 1
-    if is_needed:
-        start_thread()
     try:
         yield
     finally:
-        with threads_lock:
-            thread_count += 1
+        if is_lent:
+            with threads_lock:
+                thread_count += 1
+                if thread_count > MAX_THREADS and waiting_count > 0:  # one of those that wait for jobs ends
+                    thread_count -= 1
+                    waiting_count -= 1
+                    jobs.put(END)
 
 
 while_waiting.append(lent)
@@ -157,7 +180,7 @@ def is_awaitable(result):
     """Whether a result can be awaited. Some cannot be asked, such as a weak reference to what is gone."""
     try:
         return inspect.isawaitable(result)
-    except Exception:
+    except BaseException:  # whatever its class does when it is asked
         return False
 
 
@@ -167,9 +190,16 @@ def await_result(job, awaitable):
     job.call = wait_for, (awaitable,), {}
     if job.is_cancelled or ended.is_set():
         job.call = None
-        getattr(awaitable, "close", int)()  # a coroutine that is dropped without it is complained about
+        close_unawaited(awaitable)
     else:
         run_in_loop(job)
+
+
+def close_unawaited(awaitable):
+    """Close a coroutine that nobody will await: Python complains about one that is dropped without it."""
+    if inspect.iscoroutine(awaitable):
+        with contextlib.suppress(BaseException):
+            awaitable.close()
 
 
 async def wait_for(awaitable):
@@ -181,11 +211,12 @@ def run_in_loop(job):
     """Run a coroutine on the thread of asyncio's loop."""
     global loop
     import asyncio
+    from concurrent.futures import ThreadPoolExecutor
 
     with threads_lock:
         if loop is None:
             loop = asyncio.new_event_loop()
-            loop.set_default_executor(make_executor())
+            loop.set_default_executor(ThreadPoolExecutor(TO_THREAD, "causeway-to-thread"))
             threading.Thread(target=run_for_ever, name="causeway-asyncio", daemon=True).start()
 
     async def run():
@@ -212,46 +243,11 @@ def run_in_loop(job):
     # law python/tell_unbegun: python/async
     def tell_unbegun(_):
         """Tell of a call that the program has cancelled before it began: its coroutine has done nothing."""
-        if job.take() is not None:
+        if job.drop():
             job.finish(False, asyncio.CancelledError())
             job.tell()
 
     asyncio.run_coroutine_threadsafe(run(), loop).add_done_callback(tell_unbegun)
-
-
-def make_executor():
-    """Return what runs the functions of ``asyncio.to_thread``: the threads of the calls, which lend their places.
-
-    asyncio's own would have a few threads more than the machine has processors, all of which may wait for JavaScript.
-    """
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    class Submitted:
-        """A function that was given to the executor."""
-
-        def __init__(self, *call):
-            self.future, self.call = Future(), call
-
-        def do(self):
-            """Make the call."""
-            if not self.future.set_running_or_notify_cancel():
-                return
-            function, arguments, keywords = self.call
-            self.call = None
-            try:
-                self.future.set_result(function(*arguments, **keywords))
-            except BaseException as error:
-                self.future.set_exception(error)
-
-    class Executor(ThreadPoolExecutor):  # asyncio takes no other kind
-        """The threads of the calls, as an executor."""
-
-        def submit(self, function, /, *arguments, **keywords):
-            submitted = Submitted(function, arguments, keywords)
-            enqueue(submitted)
-            return submitted.future
-
-    return Executor()
 
 
 # law python/run_for_ever: python/async

@@ -50,6 +50,21 @@ def datetime_of(milliseconds):
     return epoch + datetime.timedelta(milliseconds=milliseconds)
 
 
+def local_seconds(moment):
+    """Return the timestamp of a moment in local time, without its fraction."""
+    import datetime
+
+    def seconds(year):
+        rest = moment.month, moment.day, moment.hour, moment.minute, moment.second
+        return int(datetime.datetime(year, *rest, fold=moment.fold).timestamp())
+
+    try:
+        return seconds(moment.year)
+    except (ValueError, OverflowError):  # it looks a day around the moment, beyond the first or the last year
+        cycles = 1 if moment.year < 5000 else -1
+        return seconds(moment.year + 400 * cycles) - cycles * 146097 * 86400
+
+
 # law python/milliseconds_of: python/conversions, python/frame
 def milliseconds_of(moment):
     """Return how many milliseconds after the beginning of 1970 a moment is; None for one that is missing (pandas' NaT).
@@ -62,7 +77,7 @@ def milliseconds_of(moment):
         return None
     if moment.tzinfo is None:
         if not hasattr(moment, "tz_localize"):  # astimezone() is an hour off in the one that clocks skip
-            return int(moment.replace(microsecond=0).timestamp()) * 1000 + moment.microsecond // 1000
+            return local_seconds(moment) * 1000 + moment.microsecond // 1000
         moment = moment.tz_localize("UTC")
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (moment - epoch) // datetime.timedelta(milliseconds=1)

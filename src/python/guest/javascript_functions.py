@@ -5,12 +5,13 @@ ends the process. So a function is called at once where its caller is that threa
 then. On any other thread it is asked for: the request is put down, the event loop is rung, and the thread waits,
 without the interpreter's lock, until JavaScript has answered it between other things that it does.
 
-JavaScript cannot answer while it is inside a call of Python itself, and such a call may be waiting for the very thread
-that asks, as ``thread.join()`` does. Nobody can know which one is. But a call that waits for this thread does not end
-while it asks, so that the request is given up, with an error that says so, when JavaScript has been inside one and the
-same call for PATIENCE seconds. In calls that are made by ``py.async`` nothing of this happens: JavaScript is free, and
-answers. Only a coroutine waits for ever, for a function whose promise waits for another coroutine: it blocks the loop
-that both run on.
+JavaScript cannot answer while it is inside a call of Python itself, and such a call may be waiting for the very
+thread that asks, as ``thread.join()`` does. Nobody can know which one is. But a call that waits for this thread does
+not end while it asks, so that a request that JavaScript has not begun is given up, with an error that says so, when
+JavaScript has been inside one and the same call for PATIENCE seconds. One that has begun is waited for: a function
+that joins the very thread that asked for it waits for ever, as one of Python's would. In calls that are made by
+``py.async`` nothing of this happens: JavaScript is free, and answers. Only a coroutine waits for ever, for a function
+whose promise waits for another coroutine: it blocks the loop that both run on.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ import weakref
 
 PATIENCE = 5.0  # seconds that JavaScript may stay in one call of Python while a thread waits for it
 LOOK = 0.25  # how often a thread that waits looks whether JavaScript can still answer, in seconds
+LOOKS = 400  # of all threads together in a second: thousands would leave JavaScript no time to answer
 
 RETURNED, RAISED = 1, 2  # what entering JavaScript returns
 ENDED = "JavaScript has ended: its functions cannot be called any more"
@@ -49,6 +51,7 @@ javascript_numbers = ctypes.addressof(numbers_for_javascript)
 
 # The contexts in which a thread waits for JavaScript.
 while_waiting = []
+waiting = [0]  # how many threads do
 
 live = {}  # weak references to what JavaScript keeps something for, by its key
 dead = []  # keys of what is gone
@@ -237,7 +240,20 @@ def ask_for(key, arguments, keywords, name):
     with contextlib.ExitStack() as stack:
         for context in while_waiting:
             stack.enter_context(context())
+        stack.enter_context(counted())
         return answer_to(Request(key, arguments, keywords), name)
+
+
+@contextlib.contextmanager
+def counted():
+    """Count this thread among those that wait for JavaScript."""
+    with bell_lock:
+        waiting[0] += 1
+    try:
+        yield
+    finally:
+        with bell_lock:
+            waiting[0] -= 1
 
 
 def answer_to(request, name):
@@ -245,7 +261,7 @@ def answer_to(request, name):
     requests.append(request)
     ring()
     call, since = None, 0.0
-    while not request.answered.acquire(timeout=LOOK):
+    while not request.answered.acquire(timeout=max(LOOK, waiting[0] / LOOKS)):
         now = numbers_for_javascript[0]
         if now != call or not now & 1:
             call, since = now, time.monotonic()
