@@ -306,11 +306,6 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/work", [
     ["            jobs.put(None)  # for the next thread\n", "", "Of a Worker's threads one ends."],
-    [
-      "            if thread_count > MAX_THREADS:",
-      "            if False:",
-      "Threads that are not needed any more never end.",
-    ],
   ]),
   ...law("python/lent", [
     [
@@ -327,11 +322,6 @@ export const pythonMutations: readonly Mutation[] = [
       "            with threads_lock:\n                thread_count += 1\n",
       "            with threads_lock:\n",
       "There are ever more threads.",
-    ],
-    [
-      "thread_count > MAX_THREADS and waiting_count > 0",
-      "False",
-      "Threads that a burst needed stay for ever.",
     ],
   ]),
   ...law("python/indexKey", [

@@ -342,6 +342,28 @@ async def fails(): return await asyncio.to_thread(int, "x")
   await assertRejects(() => python.async(python.evaluate("fails"))(), PythonError, "invalid literal");
 });
 
+// A thousand threads stayed for the life of the process.
+test(...needs(missing, "threads that a burst of calls needed end after it"), async () => {
+  const python = open();
+  python.run(`
+import threading
+def on_threads(function, count):
+    results = []
+    started = [threading.Thread(target=lambda: results.append(function())) for _ in range(count)]
+    for one in started: one.start()
+    for one in started: one.join()
+    return len(results)
+def pool_size(): return sum(one.name == "causeway" for one in threading.enumerate())
+`);
+  const [onThreads, leaf] = ["on_threads", "pool_size"].map((name) => python.async(python.evaluate(name)));
+  assert(onThreads !== undefined && leaf !== undefined);
+  const counts = await Promise.all(Array.from({ length: 10 }, () => onThreads(async () => await leaf(), 40)));
+  assertEquals(counts, Array.from({ length: 10 }, () => 40));
+  const size = python.evaluate("pool_size");
+  for (let i = 0; i < 500 && size() > 32; i++) await setTimeout(10);
+  assert(size() <= 32, `${size()} threads`);
+});
+
 // Such calls were pending for ever, and a pool of 32 threads lost one by each of the latter.
 test(
   ...needs(missing, "a call ends if it is cancelled before it begins, and if its result cannot be asked"),
