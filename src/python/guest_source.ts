@@ -1680,8 +1680,11 @@ def work():
             return
         if job is END:
             return
-        with contextlib.suppress(BaseException):  # none is known: a thread that died would be missed for ever
+        try:
             job.do()
+        except BaseException as error:  # there may be no thread for asyncio; this one would be missed for ever
+            job.finish(False, error)
+            job.tell()
         job = None
         with threads_lock:
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
@@ -1695,7 +1698,7 @@ def work():
 def lent():
     """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them.
 
-    This one may be a thread of the program's own, for which one of the pool waits, if there is any.
+    This one may be a thread of the program's own: nobody knows whether one of the pool waits for it.
     """
     global thread_count, waiting_count
     with threads_lock:
@@ -1765,7 +1768,11 @@ def run_in_loop(job):
         if loop is None:
             loop = asyncio.new_event_loop()
             loop.set_default_executor(ThreadPoolExecutor(TO_THREAD, "causeway-to-thread"))
-            threading.Thread(target=run_for_ever, name="causeway-asyncio", daemon=True).start()
+            try:
+                threading.Thread(target=run_for_ever, name="causeway-asyncio", daemon=True).start()
+            except BaseException:
+                loop = None  # one without a thread would never run anything
+                raise
 
     async def run():
         job.task = asyncio.current_task()

@@ -278,7 +278,12 @@ const child = new URL("./async_child.ts", import.meta.url);
 const staysAlive = "a process stays alive for a call that it awaits, and for nothing else in Python";
 test(needs(missing, staysAlive)[0], { skip: missing !== null, ...patiently }, async () => {
   const env = { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable };
-  for (const [what, printed] of [["call", "over"], ["function", "1"], ["aborted", "aborted"]] as const) {
+  for (
+    const [what, printed] of [["call", "over"], ["function", "1"], ["aborted", "aborted"], [
+      "no thread",
+      "no ,no 40,3 41,5 82",
+    ]] as const
+  ) {
     const { code, stdout, stderr } = await runScript(child, { args: [what], env });
     assertEquals([code, stdout.trim()], [0, printed], stderr);
   }
