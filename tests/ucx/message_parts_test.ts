@@ -167,3 +167,21 @@ test("a part that cannot be sent, an invalid message, and a limit end the call, 
   await assertRejects(() => endpoint.sendMany([], options), RangeError, "Cannot wait for -1 ms");
   await assertRejects(() => endpoint.sendMany([], { tag: 1n << 64n }), RangeError, "tag");
 });
+
+// Both were taken for the receive of the one message that had arrived: the second waited for ever.
+test("of two receives after the other side has closed in order, one gets the message, and the other ends", async () => {
+  using ucx = Ucx.open();
+  await using server = ucx.createWorker();
+  await using client = ucx.createWorker();
+  await using listener = server.listen();
+  const endpoint = await client.connect(listener);
+  await using accepted = await listener.accept();
+  assert(accepted !== null);
+  await endpoint.sendMany([new Uint8Array(10), new Uint8Array(20)], { tag: 5n });
+  await endpoint.close();
+  await accepted.closed;
+  const limits = { tag: 5n, timeout: 5000 };
+  const [first, second] = await Promise.allSettled([accepted.recvMany(limits), accepted.recvMany(limits)]);
+  assert(first?.status === "fulfilled" && first.value.length === 2);
+  assert(second?.status === "rejected" && `${second.reason}`.includes("has already failed"), `${second?.status}`);
+});
