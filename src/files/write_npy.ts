@@ -75,7 +75,7 @@ function checked(view: StridedMemoryView, options: WriteNpyOptions): Uint8Array 
 
 // law files/writeToStream: files/write_npy
 /** Writes to a stream, and closes it; or aborts it if that fails. What is written is copied: readers may keep it. */
-async function writeToStream(
+export async function writeToStream(
   stream: WritableStream<Uint8Array>,
   write: (sink: ByteSink) => Promise<void>,
 ): Promise<void> {

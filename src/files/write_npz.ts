@@ -7,8 +7,8 @@ import { nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, show, showGiven } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { NpyError } from "./error.ts";
-import { type ByteSink, createFile } from "./new_file.ts";
-import { headerFor, writeArray } from "./write_npy.ts";
+import { type ByteSink, createFile, type NewFile } from "./new_file.ts";
+import { headerFor, writeArray, writeToStream } from "./write_npy.ts";
 
 /** Options of {@linkcode writeNpz}. */
 export interface WriteNpzOptions {
@@ -18,9 +18,18 @@ export interface WriteNpzOptions {
 
 const writeNpzOptionNames: OptionNames<WriteNpzOptions> = { compressed: true };
 
+/** An array to be written. */
+interface Entry {
+  readonly name: Uint8Array;
+  readonly view: StridedMemoryView;
+  /** What precedes its elements. */
+  readonly header: Uint8Array;
+}
+
 /** A member's directory entry. */
 interface Written {
   readonly name: Uint8Array;
+  readonly flags: number;
   readonly method: number;
   readonly crc: number;
   readonly packed: number;
@@ -30,45 +39,81 @@ interface Written {
 
 /**
  * Writes arrays to a `.npz` file. Each array is written as by `writeNpy`, in a format that supports any size, and like
- * there a file that is there stays until the new one is complete. The views must stay open, and their elements the same,
- * until the promise settles.
+ * there a file that is there stays until the new one is complete. The views must stay open, and their elements the
+ * same, until the promise settles.
  *
+ * A stream gets the bytes as it takes them, and is closed; or aborted if that fails. It cannot go back: the size of
+ * each member follows it, as in all zips that are made so, and is in the directory at the end, which readers use.
+ *
+ * @param target a path, or a stream, such as that of a response
  * @param arrays by name, in the file's order
  * @throws {SystemError} if the file cannot be written
+ * @throws what the stream fails with, and a TypeError if it is locked
  * @throws {NpyError} for element types that NumPy lacks, and for a name that is empty, too long or no Unicode text
  */
 export async function writeNpz(
-  path: string | URL,
+  target: string | URL | WritableStream<Uint8Array>,
   arrays: Readonly<Record<string, StridedMemoryView>> | ReadonlyMap<string, StridedMemoryView>,
   options: WriteNpzOptions = {},
 ): Promise<void> {
+  if (target instanceof WritableStream) {
+    return await writeToStream(target, async (sink) => {
+      const entries = checked(arrays, options); // here: who reads the stream must learn of an error
+      using _ = pinned(entries);
+      await writeMembers(sink, entries, options);
+    });
+  }
+  const entries = checked(arrays, options);
+  using _ = pinned(entries); // first: that of a closed view is an error, before a file is replaced
+  using file = createFile(target);
+  await writeMembers(file, entries, options);
+  file.commit();
+}
+
+function checked(arrays: Parameters<typeof writeNpz>[1], options: WriteNpzOptions): Entry[] {
   checkOptions(options, writeNpzOptionNames);
   const { compressed = false } = options;
   if (typeof compressed !== "boolean") {
     throw new TypeError(`Expected compressed to be true or false, got ${show(compressed)}`);
   }
-  const entries = namedViews(arrays).map(([name, view]) => {
+  return namedViews(arrays).map(([name, view]) => {
     const where = `as ${show(name)} in writeNpz(path, { name: view })`;
     return { name: memberName(name), view, header: headerFor(view, where) };
   });
+}
+
+/** The memory of all views, until it is disposed. */
+function pinned(entries: readonly Entry[]): Disposable {
   using pins = new DisposableStack();
-  for (const { view } of entries) pins.use(view.buffer.pinned()); // first: that of a closed view is an error
-  using file = createFile(path);
+  for (const { view } of entries) pins.use(view.buffer.pinned());
+  return pins.move();
+}
+
+// law files/writeMembers: files/npz, files/numpy
+async function writeMembers(
+  sink: ByteSink & Partial<Pick<NewFile, "writeAt">>,
+  entries: readonly Entry[],
+  { compressed = false }: WriteNpzOptions,
+): Promise<void> {
   const written: Written[] = [];
   let at = 0;
   for (const { name, view, header } of entries) {
     const method = compressed ? 8 : 0;
-    const member = { name, method, crc: 0, packed: 0, size: 0, at };
+    const flags = sink.writeAt === undefined ? isUtf8 | sizesFollow : isUtf8;
+    const member = { name, flags, method, crc: 0, packed: 0, size: 0, at };
     const local = localHeader(member);
-    await file.write(local);
-    const done = await writeMember(file, view, header, method === 8);
-    const whole = { ...member, ...done };
-    file.writeAt(localHeader(whole), at); // the sizes are known now
+    await sink.write(local);
+    const whole = { ...member, ...await writeMember(sink, view, header, method === 8) };
     written.push(whole);
     at += local.length + whole.packed;
+    if (sink.writeAt !== undefined) sink.writeAt(localHeader(whole), whole.at); // the sizes are known now
+    else {
+      const sizes = sizesOf(whole);
+      await sink.write(sizes);
+      at += sizes.length;
+    }
   }
-  for (const bytes of [...written.map(entryOf), endOf(written, at)]) await file.write(bytes);
-  file.commit();
+  for (const bytes of [...written.map(entryOf), endOf(written, at)]) await sink.write(bytes);
 }
 
 // law files/namedViews: files/write_input
@@ -155,11 +200,13 @@ function joined(...parts: readonly Uint8Array[]): Uint8Array {
 /** Marks sizes that are in the extra field. */
 const elsewhere = 0xffff_ffff;
 /** Names are UTF-8. */
-const flags = 0x800;
+const isUtf8 = 0x800;
+/** Sizes and checksum follow the member: its header had to be written before they were known. */
+const sizesFollow = 8;
 /** 1980-01-01 00:00: the same arrays make the same file. */
 const [time, date] = [0, 0x21];
 
-function localHeader({ name, method, crc, packed, size }: Written): Uint8Array {
+function localHeader({ name, flags, method, crc, packed, size }: Written): Uint8Array {
   const start = fields(
     ...[[4, 0x04034b50], [2, 45], [2, flags], [2, method], [2, time], [2, date], [4, crc]] as const,
     ...[[4, elsewhere], [4, elsewhere], [2, name.length], [2, 20]] as const,
@@ -167,7 +214,12 @@ function localHeader({ name, method, crc, packed, size }: Written): Uint8Array {
   return joined(start, name, fields([2, 1], [2, 16], [8, size], [8, packed]));
 }
 
-function entryOf({ name, method, crc, packed, size, at }: Written): Uint8Array {
+/** Follows a member whose header lacks its sizes; they have 8 bytes each, as in that header. */
+function sizesOf({ crc, packed, size }: Written): Uint8Array {
+  return fields([4, 0x08074b50], [4, crc], [8, packed], [8, size]);
+}
+
+function entryOf({ name, flags, method, crc, packed, size, at }: Written): Uint8Array {
   const start = fields(
     ...[[4, 0x02014b50], [2, 45], [2, 45], [2, flags], [2, method], [2, time], [2, date], [4, crc]] as const,
     ...[[4, elsewhere], [4, elsewhere], [2, name.length], [2, 28], [2, 0], [2, 0], [2, 0], [4, 0]] as const,

@@ -1,8 +1,10 @@
 /** Zips of arrays: limits, damage, and which parts are read. NumPy's own zips are in numpy_test. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { NpyError, readNpz, StridedMemoryView, writeNpz } from "../../mod.ts";
+import { crc32, inflateRawSync } from "node:zlib";
+import { NpyError, readNpy, readNpz, StridedMemoryView, writeNpz } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -32,9 +34,58 @@ test("arrays are read by name, all or some", async () => {
     using some = await readNpz(path, { names: ["l\u00f6ss/1"] });
     assertEquals([...some.keys()], ["l\u00f6ss/1"]);
     assertEquals(compressed, bytes.length < 4000);
+    const [local, entry] = [0, entryAt(bytes)].map((at) => new DataView(bytes.buffer, at));
+    const nameBytes = "numbers.npy".length;
+    const [before, inEntry] = [30 + nameBytes, 46 + nameBytes]; // the sizes are in extra fields behind the names
+    assertEquals(local?.getUint32(14, true), entry?.getUint32(16, true));
+    for (const at of [4, 12]) {
+      assertEquals(local?.getBigUint64(before + at, true), entry?.getBigUint64(inEntry + at, true));
+    }
   }
   await assertRejects(() => readNpz(path, { names: ["x"] }), NpyError, "no array x: expected one of numbers");
 });
+
+// In a stream the sizes of a member are known once it has ended, so they follow it.
+test("who reads a stream finds each compressed member's end, checksum and sizes, without the directory", async () => {
+  const named = fc.dictionary(fc.string({ minLength: 1, maxLength: 5, unit: "grapheme" }), fc.nat(300), { maxKeys: 4 });
+  await check(
+    fc.asyncProperty(named, async (counts) => {
+      const views = new Map(Object.entries(counts).map(([name, count]) => [name, StridedMemoryView.arange(count)]));
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      const options = { compressed: true };
+      const [chunks] = await Promise.all([Array.fromAsync(readable), writeNpz(writable, views, options)]);
+      const bytes = Buffer.concat(chunks);
+      let at = 0;
+      for (const [name, view] of views) {
+        assertEquals(bytes.readUInt32LE(at), 0x04034b50);
+        assertEquals(bytes.readUInt16LE(at + 6) & 8, 8);
+        const [nameBytes, extraBytes] = [bytes.readUInt16LE(at + 26), bytes.readUInt16LE(at + 28)];
+        const from = at + 30 + nameBytes;
+        assertEquals(bytes.toString("utf8", at + 30, from), `${name}.npy`);
+        assertEquals([bytes.readUInt16LE(from), extraBytes], [1, 20]); // its sizes have 8 bytes
+        const start = from + extraBytes;
+        const { buffer: content, engine } = inflated(bytes.subarray(start));
+        const end = start + engine.bytesWritten;
+        using back = await readNpy(Uint8Array.from(content));
+        assertEquals(await back.toTypedArray(), await view.toTypedArray());
+        assertEquals(bytes.readUInt32LE(end), 0x08074b50);
+        assertEquals(bytes.readUInt32LE(end + 4), crc32(content));
+        assertEquals(bytes.readBigUInt64LE(end + 8), BigInt(engine.bytesWritten));
+        assertEquals(bytes.readBigUInt64LE(end + 16), BigInt(content.length));
+        at = end + 24;
+        view.close();
+      }
+      assertEquals(bytes.readUInt32LE(at), views.size > 0 ? 0x02014b50 : 0x06054b50);
+    }),
+    100,
+  );
+});
+
+/** Inflates what begins there, and says how many bytes that took. */
+function inflated(bytes: Buffer): { readonly buffer: Buffer; readonly engine: { readonly bytesWritten: number } } {
+  // The declared type of `{ info: true }` is that of a call without it.
+  return inflateRawSync(bytes, { info: true }) as unknown as ReturnType<typeof inflated>;
+}
 
 test("limits hold, and one that nothing would exceed is refused", async () => {
   const bytes = await zip(true);

@@ -1,6 +1,8 @@
 /** NumPy as the oracle, in a separate process: we read what it writes, and it reads what we write. */
 import { assert, assertEquals } from "@std/assert";
+import { Buffer } from "node:buffer";
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { NpyError, openNpy, readNpy, readNpz, slice, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
 import { patiently } from "../support/child.ts";
@@ -50,7 +52,7 @@ np.savez(f"{folder}/plain.npz", **arrays); np.savez_compressed(f"{folder}/deflat
 print(json.dumps([[bits(array(s)), array(s).dtype.newbyteorder("<").str, list(array(s).shape)] for s in specs]))
 `;
 const reads = `${common}
-zips = [np.load(f"{folder}/plain.npz"), np.load(f"{folder}/deflated.npz")]
+zips = [np.load(f"{folder}/{name}.npz") for name in ["plain", "deflated", "sent", "sent_deflated"]]
 def info(a): return [bits(a), a.dtype.str, list(a.shape)]
 print(json.dumps([[info(np.load(f"{folder}/out{i}.npy"))] + [info(z[f"a{i}"]) for z in zips] for i in range(len(specs))]))
 `;
@@ -100,8 +102,18 @@ test(name, { ...options, ...patiently }, async () => {
       const entries = new Map(views.map((view, i) => [`a${i}`, view]));
       await writeNpz(`${folder}/plain.npz`, entries);
       await writeNpz(`${folder}/deflated.npz`, entries, { compressed: true });
+      for (const [name, compressed] of [["sent", false], ["sent_deflated", true]] as const) {
+        const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+        const [chunks] = await Promise.all([Array.fromAsync(readable), writeNpz(writable, entries, { compressed })]);
+        writeFileSync(`${folder}/${name}.npz`, Buffer.concat(chunks));
+        using sent = await readNpz(Buffer.concat(chunks));
+        for (const [i, one] of views.entries()) {
+          const view = sent.get(`a${i}`);
+          assertEquals(view && info(view), info(one));
+        }
+      }
       const back = numpy(reads, folder, specs);
-      assertEquals(back, specs.map((_, i) => [expected[i], expected[i], expected[i]]));
+      assertEquals(back, specs.map((_, i) => Array.from({ length: 5 }, () => expected[i])));
       for (const view of views) view.close();
     }),
     4,

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { slice, StridedMemoryView, writeNpy } from "../../mod.ts";
+import { slice, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -42,6 +42,11 @@ test("a stream that fails, or that has a reader, is the error, and the array is 
     },
   });
   assert(await writeNpy(failing, view).catch((error: unknown) => error) === full);
+  const alsoFailing = new WritableStream<Uint8Array>({ write: () => Promise.reject(full) });
+  for (const compressed of [false, true]) {
+    const failed = await writeNpz(alsoFailing, { view }, { compressed }).catch((error: unknown) => error);
+    assert(failed === full && !alsoFailing.locked);
+  }
   const stopped = new WritableStream<Uint8Array>({ abort: (reason) => void (aborted = reason) });
   const onProgress = (done: number) => {
     if (done > 0) throw full;
@@ -55,9 +60,13 @@ test("a stream that fails, or that has a reader, is the error, and the array is 
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const [written, read] = await Promise.allSettled([writeNpy(writable, wrong), Array.fromAsync(readable)]);
     assert(written.status === "rejected" && read.status === "rejected" && written.reason === read.reason);
+    const zip = new TransformStream<Uint8Array, Uint8Array>();
+    const [sent, got] = await Promise.allSettled([writeNpz(zip.writable, { wrong }), Array.fromAsync(zip.readable)]);
+    assert(sent.status === "rejected" && got.status === "rejected" && sent.reason === got.reason);
   }
   const locked = new WritableStream<Uint8Array>();
   locked.getWriter();
   await assertRejects(() => writeNpy(locked, view), TypeError);
+  await assertRejects(() => writeNpz(locked, { view }), TypeError);
   view.close();
 });

@@ -12,6 +12,11 @@ export const filesMutations: readonly Mutation[] = [
     ],
     ["    writer.releaseLock();\n", "", "A stream stays locked."],
   ]),
+  ...law("files/writeMembers", [
+    ["isUtf8 | sizesFollow", "isUtf8", "Who reads a stream takes a member's size for 0."],
+    ["      at += sizes.length;\n", "", "NumPy finds no member of a stream but the first."],
+    ["sink.writeAt(localHeader(whole), whole.at)", "void whole", "Who reads a file's members finds them empty."],
+  ]),
   ...law("files/checkNotMapped", [
     ["if (!marks", "if (true || !marks", "An array is lost when it is written to the file that it is read from."],
     ["${ino} `,", "${ino}x `,", "An array is lost when it is written to another name of its file."],
