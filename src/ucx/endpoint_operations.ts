@@ -101,6 +101,12 @@ export class EndpointOperations {
     return this.#handle;
   }
 
+  // law ucx/EndpointOperations.stillOpen: ucx/closed_inside
+  /** Another library's array is called for its memory, and may have closed the endpoint. */
+  #stillOpen(doing: Doing): void {
+    this.openHandle(doing === "send" ? "send" : "receive");
+  }
+
   /** Takes an operation for this endpoint, without memory. */
   take(call: string): Operation {
     const operation = this.worker.operations.take();
@@ -123,6 +129,7 @@ export class EndpointOperations {
   takeMemory(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
       const buffer = takeMemory(operation, what, doing, this.worker.cuda, options);
+      this.#stillOpen(doing);
       const { copy } = operation;
       if (copy !== null) return this.worker.progress.copied(copy);
       const ready = buffer === null ? null : hostReady(buffer);
@@ -138,6 +145,7 @@ export class EndpointOperations {
   takeMemorySync(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): void {
     try {
       const buffer = takeMemory(operation, what, doing, this.worker.cuda, options);
+      this.#stillOpen(doing);
       if (buffer !== null) hostWaits(buffer);
       if (operation.copy !== null) consumerWaitsForEvent(operation.copy.event, null);
       operation.pack?.();
@@ -150,7 +158,9 @@ export class EndpointOperations {
   /** Takes several pieces for an operation. @returns a promise that settles when they are ready; null if they are */
   takeList(operation: Operation, what: readonly Sendable[], doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
-      return takeList(operation, what, doing, this.worker.cuda, hostReady, options).ready;
+      const { ready } = takeList(operation, what, doing, this.worker.cuda, hostReady, options);
+      this.#stillOpen(doing);
+      return ready;
     } catch (error) {
       this.putBack(operation);
       throw error;

@@ -8,6 +8,7 @@ import { NativeArena, type StructView } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs, showBytes } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
+import { checkLimitNumbers } from "./active_messages/message_limits.ts";
 import { UcxError } from "./error.ts";
 import { abortable } from "../unix/mod.ts";
 import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
@@ -168,8 +169,7 @@ export class Receiver {
       throw new TypeError("Cannot receive: earlier receives wait for a stream. Await them first.");
     }
     const operation = this.#operations.take();
-    this.#take(operation, into, hostWaits);
-    operation.owner = owner;
+    this.#take(operation, into, owner, hostWaits);
     this.#begin(operation, tag, mask, null);
     this.#progress.runUntilDone(operation, timeout);
     return this.#progress.taken(operation, timeout) as Received; // of a tagged operation
@@ -193,6 +193,8 @@ export class Receiver {
     this.#open("receive");
     const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
     checkLimits(options);
+    const { messageBytes = Infinity } = options;
+    checkLimitNumbers({ messageBytes });
     const memory = new NewMemory(options);
     const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, ownerOf()?.over);
     const { before, pass } = this.#many.take(match);
@@ -205,7 +207,7 @@ export class Receiver {
       const first = await this.recv(header, { ...match, ...limits }, owner, plainTags);
       // Its parts are received even if the limits end this before they arrive: otherwise the next receive for the tag
       // would take them for messages.
-      const limit = Math.min(most, options.messageBytes ?? Infinity);
+      const limit = Math.min(most, messageBytes);
       let discarded: Promise<void> | undefined;
       const received = this.#recvParts(header, first, memory, owner, limit, (all) => discarded = all);
       parts = Promise.allSettled([received]).then(() => discarded);
@@ -347,8 +349,7 @@ export class Receiver {
     if (options !== none) checkLimits(options);
     owner?.over?.throwIfAborted();
     const operation = this.#operations.take();
-    const ready = this.#take(operation, into, hostReady) ?? null;
-    operation.owner = owner;
+    const ready = this.#take(operation, into, owner, hostReady) ?? null;
     if (ready === null && this.#starts.isEmpty && timeout === undefined) {
       this.#begin(operation, tag, mask, taken);
       return this.#progress.settled(operation, signal);
@@ -356,11 +357,20 @@ export class Receiver {
     return this.#receiveLater(operation, tag, mask, taken, ready, options);
   }
 
+  // law ucx/Receiver.take: ucx/closed_inside
   /** Takes the memory to receive into for an operation. @returns what `order` returns for a buffer */
-  #take<T>(operation: Operation, into: Receivable, order: (buffer: MemoryBuffer) => T): T | undefined {
+  #take<T>(
+    operation: Operation,
+    into: Receivable,
+    owner: Owner | null,
+    order: (buffer: MemoryBuffer) => T,
+  ): T | undefined {
     try {
       const buffer = takeMemory(operation, into, "receive into", this.#cuda);
+      this.#open("receive"); // again: another library's array is called for its memory, and may have closed it
+      owner?.over?.throwIfAborted();
       operation.call = "ucp_tag_recv_nbx";
+      operation.owner = owner;
       return buffer === null ? undefined : order(buffer);
     } catch (error) {
       operation.release();

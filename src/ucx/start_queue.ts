@@ -28,6 +28,8 @@ export interface StartOptions {
  */
 export class StartQueue {
   readonly #waiting: Start[] = [];
+  /** Why it was stopped, once it was. */
+  #stopped: { readonly reason: unknown } | null = null;
 
   /** Whether no operation waits: the next may begin at once. */
   get isEmpty(): boolean {
@@ -41,6 +43,10 @@ export class StartQueue {
    * @param begin unpins the memory when the operation has completed. It is not called once the queue was stopped
    */
   add<T>({ ready, release, signal }: StartOptions, begin: () => Promise<T>): Promise<T> {
+    if (this.#stopped !== null) {
+      release();
+      return Promise.reject(this.#stopped.reason);
+    }
     if (ready === null && this.#waiting.length === 0) return begin();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const abort = () => this.#drop(start, signal?.reason);
@@ -69,8 +75,9 @@ export class StartQueue {
     return promise;
   }
 
-  /** Ends all operations that have not begun. */
+  /** Ends all operations that have not begun, and those that are still added. */
   stop(reason: unknown): void {
+    this.#stopped ??= { reason };
     for (const start of this.#waiting.splice(0)) start.drop(reason);
   }
 

@@ -370,6 +370,7 @@ export class UcxWorker {
     const operation = operations.take();
     try {
       const buffer = takeMemory(operation, what, "register", this.#context.cuda?.unstaged ?? null);
+      this.#open("register memory"); // again: another library's array is called for its memory, and may have closed it
       if (buffer !== null) hostWaits(buffer);
       const { ucp, context } = this.#context;
       return new UcxMemoryRegion({ ucp, context, regions, worker: this }, operation);
@@ -431,9 +432,9 @@ export class UcxWorker {
     await this.#connections.finish();
     if (this.#handle === 0n) return;
     const { setTimeout: pause } = nodeBuiltin("node:timers/promises");
-    const left = this.#answersUntil - performance.now();
     const flushed = this.#progress.settled(this.#resources.beginFlush(this.#progress));
     await Promise.race([flushed.catch(() => {}), pause(farewell, undefined, { ref: false })]);
+    const left = this.#answersUntil - performance.now();
     if (left > 0) await pause(left);
     // Messages whose receive was cancelled while they arrived: the other side, maybe in this process, must turn, too.
     const end = performance.now() + farewell;

@@ -1320,6 +1320,20 @@ export const ucxMutations: readonly Mutation[] = [
       "A worker that is closed while it answers ends the process, before UCX 1.14.",
     ],
   ]),
+  ...law("ucx/EndpointOperations.stillOpen", [
+    [
+      'this.openHandle(doing === "send" ? "send" : "receive");',
+      "void doing;",
+      "An array that closes its endpoint ends the process.",
+    ],
+  ]),
+  ...law("ucx/Receiver.take", [
+    ['this.#open("receive"); // again', "// again", "What an array that closes its worker is for is never settled."],
+    ["      owner?.over?.throwIfAborted();\n", "", "A receive of an endpoint that is gone begins."],
+  ]),
+  ...law("ucx/UcxActiveMessage.isHere", [
+    ['if (this.#state !== "here") throw', "if (false) throw", "A message is received twice."],
+  ]),
   ...law("ucx/UcxWorker.finish", [
     [
       "    if (left > 0) await pause(left);\n",

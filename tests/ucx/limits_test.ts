@@ -210,6 +210,9 @@ test("parts are bounded by the bytes that they may have together, however short 
   assertEquals(parts.length, 101);
   const sent = endpoint.sendMany(nothing, { tag: 1n });
   await assertRejects(() => worker.recvMany({ tag: 1n, messageBytes: 1000 }), UcxError, "101 parts");
+  for (const messageBytes of [NaN, 0, -1, "1000" as unknown as number]) { // NaN was no limit, and none of the worker's
+    await assertRejects(() => worker.recvMany({ tag: 9n, messageBytes }), RangeError, "Cannot limit messageBytes to");
+  }
   await sent;
   const large = endpoint.sendMany([new Uint8Array(1001)], { tag: 2n });
   await assertRejects(() => worker.recvMany({ tag: 2n, messageBytes: 1000 }), UcxError, "1001 bytes");

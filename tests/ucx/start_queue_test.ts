@@ -32,6 +32,7 @@ test("a waiting operation begins in its turn, or ends with the reason and releas
       const [log, expected]: [string[], string[]] = [[], []];
       const operations: { readonly ready: PromiseWithResolvers<void>; readonly aborter: AbortController }[] = [];
       /** The model: the waiting operations, first to last, and whether their memory is ready. */
+      let isStopped = false;
       let waiting: { readonly name: number; isReady: boolean; readonly throws: boolean }[] = [];
       const advance = () => {
         const busy = waiting.findIndex(({ isReady }) => !isReady);
@@ -52,8 +53,11 @@ test("a waiting operation begins in its turn, or ends with the reason and releas
           const { isReady, throws } = step;
           const operation = { ready: Promise.withResolvers<void>(), aborter: new AbortController() };
           operations.push(operation);
-          waiting.push({ name, isReady, throws });
-          advance();
+          if (isStopped) expected.push(`release ${name}`, `${name}: stopped`);
+          else {
+            waiting.push({ name, isReady, throws });
+            advance();
+          }
           const options = {
             ready: isReady ? null : operation.ready.promise,
             release: () => log.push(`release ${name}`),
@@ -67,7 +71,8 @@ test("a waiting operation begins in its turn, or ends with the reason and releas
             log.push(`${name}: ${message}`);
           });
         } else if (step.do === "stop") {
-          queue.stop(new Error("stopped"));
+          queue.stop(new Error(isStopped ? "stopped again" : "stopped"));
+          isStopped = true;
           expected.push(...waiting.map(({ name }) => `release ${name}`));
           expected.push(...waiting.map(({ name }) => `${name}: stopped`));
           waiting = [];

@@ -188,14 +188,14 @@ export class UcxActiveMessage {
   async recv(into: Receivable | readonly Receivable[], options: LimitOptions = none): Promise<void> {
     checkOptions(options, limitOptionNames);
     checkLimits(options);
-    if (this.#state !== "here") throw new TypeError("Cannot receive a message twice, or one that was released");
     const over = this.#data.place === "sender" ? this.#over : undefined; // all other data have arrived
-    over?.throwIfAborted();
+    this.#isHere(over);
     const { operations, lent } = this.#context.resources;
     const operation = operations.take();
     let memory: List;
     try {
       memory = this.#takeMemory(operation, into);
+      this.#isHere(over); // again: another library's array is called for its memory, and may have received it
     } catch (error) {
       operation.release();
       operations.give(operation);
@@ -230,6 +230,13 @@ export class UcxActiveMessage {
         operations.give(operation);
       }
     }
+  }
+
+  // law ucx/UcxActiveMessage.isHere: ucx/closed_inside
+  /** Whether it can be received. @throws {TypeError} if it was, or was released; and why its sender is gone */
+  #isHere(over: AbortSignal | undefined): void {
+    if (this.#state !== "here") throw new TypeError("Cannot receive a message twice, or one that was released");
+    over?.throwIfAborted();
   }
 
   #takeMemory(operation: Operation, into: Pieces): List {
@@ -267,14 +274,16 @@ export class UcxActiveMessage {
     const { place, data, bytes } = this.#data;
     const { memory: { memcpy } } = libc();
     const streams = [...new Set(memory.buffers.map(streamOf))].filter((stream) => stream !== null);
-    // The GPU copies later, so it reads a copy of ours: UCX may reclaim its buffer at any moment.
-    using own = streams.length > 0 ? host.allocate(this.length) : null;
-    let from = bytes === null || bytes.length === 0 ? data : ffiPort().addressOf(bytes.buffer);
-    if (own !== null) memcpy(own.ptr, from, BigInt(this.length));
-    from = own?.ptr ?? from;
-    let left = this.length;
+    using copies = new DisposableStack();
     let ends: Promise<void>[] = [];
     try {
+      let from = bytes === null || bytes.length === 0 ? data : ffiPort().addressOf(bytes.buffer);
+      if (streams.length > 0) { // the GPU copies later, so it reads a copy of ours: UCX may reclaim its buffer any time
+        const own = copies.use(host.allocate(this.length));
+        memcpy(own.ptr, from, BigInt(this.length));
+        from = own.ptr;
+      }
+      let left = this.length;
       for (const [i, piece] of memory.pieces.entries()) {
         const count = Math.min(piece.bytes, left);
         const stream = streamOf(memory.buffers[i] ?? null);
