@@ -37,6 +37,9 @@ export interface WorkerParts {
 /** The operations of one endpoint: sends, and everything else that ends when the endpoint does. */
 export class EndpointOperations {
   readonly worker: WorkerParts;
+  // law ucx/EndpointOperations.identity: ucx/remote_memory
+  /** Differs from that of any other endpoint; UCX gives later ones the handles of those that are gone. */
+  readonly identity = Symbol("endpoint");
   /** How tags map to the wire; a greeting may change it. */
   tags: TagRule;
   /** Whether active messages have been sent, for which UCX first asks the other side for its endpoint. */

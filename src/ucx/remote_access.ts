@@ -89,7 +89,8 @@ export class RemoteAccess {
 
   /** As {@linkcode UcxEndpoint.remote}. */
   key(key: Uint8Array): UcxRemoteKey {
-    return new UcxRemoteKey(this.#operations.worker.keys, this.#operations.openHandle("use remote memory"), key);
+    const own = this.#operations;
+    return new UcxRemoteKey(own.worker.keys, own.identity, own.openHandle("use remote memory"), key);
   }
 
   /** As {@linkcode UcxEndpoint.put}. */
@@ -127,7 +128,7 @@ export class RemoteAccess {
     const ready = own.takeMemory(operation, what, doing, options);
     let part: ReturnType<UcxRemoteKey["retainRange"]>;
     try {
-      part = remote.retainRange(own.handle, offset, operation.bytes);
+      part = remote.retainRange(own.identity, offset, operation.bytes);
       operation.ending = releasing(remote);
     } catch (error) {
       own.putBack(operation);
@@ -171,7 +172,7 @@ export class RemoteAccess {
         throw new RangeError(`Cannot use ${number} as an operand: expected an unsigned number of ${bytes} bytes`);
       }
     }
-    const part = remote.retainRange(own.handle, offset, bytes);
+    const part = remote.retainRange(own.identity, offset, bytes);
     if (part.address % BigInt(bytes) !== 0n) {
       remote.release();
       throw new RangeError(

@@ -174,14 +174,14 @@ export class UcxRemoteKey {
   /** Its address in the other process. */
   readonly address: bigint;
   readonly #keys: RemoteKeys;
-  readonly #endpoint: bigint;
+  readonly #endpoint: symbol;
   #handle: bigint;
   /** Operations in flight that use it. */
   #users = 0;
   #isClosed = false;
 
   /** Use {@linkcode UcxEndpoint.remote}. */
-  constructor(keys: RemoteKeys, endpoint: bigint, key: Uint8Array) {
+  constructor(keys: RemoteKeys, endpoint: symbol, endpointHandle: bigint, key: Uint8Array) {
     checkMade(keys, "UcxRemoteKey", "endpoint.remote(key)");
     if (!(key instanceof Uint8Array)) {
       throw new TypeError(`Cannot use remote memory: expected the key of a region (region.key), got ${show(key)}`);
@@ -200,7 +200,8 @@ export class UcxRemoteKey {
     const packed = arena.bytes(key.length - headBytes);
     packed.bytes.set(key.subarray(headBytes));
     const made = arena.out("ptr");
-    checkStatus("ucp_ep_rkey_unpack", keys.ucp.memory.ucp_ep_rkey_unpack(endpoint, packed.address, made.$address));
+    const { ucp_ep_rkey_unpack } = keys.ucp.memory;
+    checkStatus("ucp_ep_rkey_unpack", ucp_ep_rkey_unpack(endpointHandle, packed.address, made.$address));
     this.#handle = made.value;
     keys.add(this, made.value);
   }
@@ -214,7 +215,7 @@ export class UcxRemoteKey {
    * @throws {RangeError} if the part is not within the memory
    * @throws {TypeError} if the key is closed, or another endpoint's
    */
-  retainRange(endpoint: bigint, offset: number, bytes: number): { readonly address: bigint; readonly key: bigint } {
+  retainRange(endpoint: symbol, offset: number, bytes: number): { readonly address: bigint; readonly key: bigint } {
     if (this.#isClosed) throw new TypeError("Cannot use remote memory: its key is closed");
     if (endpoint !== this.#endpoint) {
       throw new TypeError(

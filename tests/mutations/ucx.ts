@@ -1320,6 +1320,9 @@ export const ucxMutations: readonly Mutation[] = [
       "A worker that is closed while it answers ends the process, before UCX 1.14.",
     ],
   ]),
+  ...law("ucx/EndpointOperations.identity", [
+    ['Symbol("endpoint")', 'Symbol.for("endpoint")', "A key of an endpoint that is gone writes to another process."],
+  ]),
   ...law("ucx/EndpointOperations.stillOpen", [
     [
       'this.openHandle(doing === "send" ? "send" : "receive");',

@@ -19,6 +19,7 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { patiently, startScript } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 import { contentOf } from "../support/ucx_messages.ts";
+import { openScripted } from "./scripted_endpoint.ts";
 import { unwritten } from "./unwritten.ts";
 
 const size = 70_000;
@@ -279,6 +280,23 @@ test("a range that does not fit, an invalid key or number is refused before any 
   await assertRejects(() => endpoint.get(bytes, remote), TypeError, "its key is closed");
   await endpoint.close();
   assertThrows(() => endpoint.remote(region.key), TypeError, "the endpoint is closed");
+});
+
+// UCX 1.21 gives a later endpoint the handle of one that is gone: its keys were accepted, and another process was written
+// to, which ended one of the two.
+test("a key of an endpoint that is gone is refused by a later one with the same handle", async () => {
+  using ucx = Ucx.open();
+  await using owner = ucx.createWorker();
+  using region = owner.register(new Uint8Array(new ArrayBuffer(8)));
+  const { ucp, endpoint, openNext, progress } = openScripted();
+  const key = endpoint.remote(region.key);
+  const next = openNext();
+  const bytes = new Uint8Array(8);
+  for (const use of [() => next.put(bytes, key), () => next.get(bytes, key), () => next.atomic("add", key, 0, 1n)]) {
+    await assertRejects(use, TypeError, "the key was made by another");
+  }
+  assert(!ucp.log.some((call) => /put|get_nbx|atomic/.test(call)), ucp.log.join());
+  progress.stop(new Error("over"), 0);
 });
 
 test("registered memory lives although its buffer is closed, until the region is closed, or its worker", async () => {

@@ -17,6 +17,8 @@ export interface Scripted {
   readonly ucp: ScriptedUcp;
   /** Its handle is 7. */
   readonly endpoint: UcxEndpoint;
+  /** Another endpoint with the same handle: UCX gives later ones those of endpoints that are gone. */
+  readonly openNext: () => UcxEndpoint;
   readonly receiver: Receiver;
   /** Handles of endpoints that were forgotten. */
   readonly forgotten: bigint[];
@@ -55,5 +57,6 @@ export function openScripted(
     protocol: causewayProtocol,
     forget,
   };
-  return { ucp, endpoint: new UcxEndpoint(home, 7n), receiver, forgotten, progress, operations };
+  const openNext = () => new UcxEndpoint(home, 7n);
+  return { ucp, endpoint: openNext(), openNext, receiver, forgotten, progress, operations };
 }
