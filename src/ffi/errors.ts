@@ -31,7 +31,7 @@ export class LibraryNotFoundError extends FfiError {
 
   /** Formats the attempts into the message. */
   constructor(library: string, attempts: readonly LoadAttempt[], remedy: string) {
-    const tried = attempts.map(({ path, error }) => `  ${path}: ${error}`).join("\n");
+    const tried = attempts.map(({ path, error }) => `  ${path === "" ? '""' : path}: ${error}`).join("\n");
     super(`Cannot open ${library}. ${remedy}\nTried, in this order:\n${tried}`);
     this.library = library;
     this.attempts = attempts;

@@ -71,7 +71,7 @@ export function openLibrary<const T extends SymbolTable>(description: LibraryDes
     attempts.push({ path, error: exists === false ? "no such file" : loadError(path) });
   }
   const remedy = description.path !== undefined
-    ? `${description.path} was given, so nothing else was tried.`
+    ? `${description.path === "" ? "An empty path" : description.path} was given, so nothing else was tried.`
     : environment(description.override) === undefined
     ? `${description.remedy} To open a file of your choice, set ${description.override} to its path.`
     : `${description.override} is set, so nothing else was tried: correct it or unset it.`;
@@ -121,6 +121,7 @@ interface Candidate {
 function* candidates(description: LibraryDescription<SymbolTable>): Generator<Candidate> {
   const { override, sonames, wheels = [], homes = [], folders = [] } = description;
   const chosen = description.path ?? environment(override);
+  if (chosen === "") return yield { path: chosen, exists: false }; // to the dynamic linker it names the program itself
   if (chosen !== undefined) return yield { path: chosen };
 
   const inFolder = function* (folder: string): Generator<Candidate> {

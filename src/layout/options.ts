@@ -26,6 +26,11 @@ export function checkOptions<Options extends object>(options: Options, known: Op
   }
 }
 
+/** Whether a value is the name of one of a table's own entries. Nothing of it is called, whatever it is. */
+export function isNameIn<Table extends object>(table: Table, name: unknown): name is keyof Table {
+  return typeof name === "string" && Object.hasOwn(table, name);
+}
+
 function noOptions(value: unknown, known: object): TypeError {
   return new TypeError(`Expected an object of options (${Object.keys(known).join(", ")}), got ${show(value)}`);
 }

@@ -11,7 +11,7 @@ import {
   ucs_status_t,
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena, type NativeCallback } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames, show } from "../layout/mod.ts";
+import { checkOptions, isNameIn, none, type OptionNames, show } from "../layout/mod.ts";
 import { abortable, keepFromChildren } from "../unix/mod.ts";
 import { checkOf, isIntact, processOf, versionOf } from "./address.ts";
 import { checkVersions, type ConnectAttempt, explainFailure } from "./listen/connect_failure.ts";
@@ -28,6 +28,7 @@ import { connectWithSecret, listenWithSecret } from "./listen/secret_acceptor.ts
 import { type Secret, takeSecret } from "./listen/secret_handshake.ts";
 import {
   checkFamily,
+  checkPort,
   type HostAndPort,
   lookUp,
   type SocketAddress,
@@ -125,8 +126,8 @@ interface EndpointPeer {
 const otherErrors = "If that worker is connected to this one already, both sides must take the same `errors`";
 
 function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
-  if (Object.hasOwn(errorModes, errors)) return errorModes[errors];
-  throw new RangeError(`Cannot handle errors "${errors}": expected peer or none`);
+  if (isNameIn(errorModes, errors)) return errorModes[errors];
+  throw new RangeError(`Cannot handle errors ${show(errors)}: expected peer or none`);
 }
 
 /** What connections need from their worker. */
@@ -209,7 +210,7 @@ export class Connections {
     if (typeof to !== "object" || to === null) {
       throw new TypeError(
         "Cannot connect: expected the bytes of another worker's address, or { host, port } of a listener, got " +
-          (typeof to === "string" ? JSON.stringify(to) : String(to)),
+          show(to),
       );
     }
     if (!(to instanceof UcxListener)) checkListenerAddress(to);
@@ -221,6 +222,7 @@ export class Connections {
     if (typeof to.host !== "string" || to.host === "") {
       throw new TypeError(`Cannot connect: expected host to be a name or a numeric address, got ${show(to.host)}`);
     }
+    checkPort(to.port);
     if (unchecked !== undefined) {
       throw new TypeError("Cannot leave a host unchecked: { unchecked } is about the bytes of a worker's address");
     }

@@ -16,8 +16,8 @@ import { ByteStream } from "./stream/byte_stream.ts";
 import { EndpointOperations, type WorkerParts } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
 import {
+  checkLimitKinds,
   checkLimits,
-  checkTimeout,
   closeWithin,
   farewell,
   limitOptionNames,
@@ -631,7 +631,7 @@ export class UcxEndpoint {
   async close(options: CloseOptions = none): Promise<void> {
     checkOptions(options, closeOptionNames);
     const { force = this.#operations.failure !== undefined, ...limits } = options;
-    if (limits.timeout !== undefined) checkTimeout(limits.timeout);
+    checkLimitKinds(limits);
     if (this.#ended !== undefined) this.#dismiss();
     this.#isDismissed = true;
     if (force) return await this.#end(UCP_EP_CLOSE_FLAG.FORCE);

@@ -85,19 +85,27 @@ export function checkTimeout(timeout: number): void {
 }
 
 /**
+ * Checks what limits are, whether or not they have been reached: for what ends early then, and for what begins later.
+ *
+ * @throws {RangeError} unless the timeout is a number of milliseconds
+ * @throws {TypeError} unless the signal is one
+ */
+export function checkLimitKinds({ signal, timeout }: LimitOptions): void {
+  if (timeout !== undefined) checkTimeout(timeout);
+  if (signal === undefined || signal instanceof AbortSignal) return;
+  throw new TypeError(`Expected signal to be an AbortSignal, got ${show(signal)}`);
+}
+
+/**
  * Checks limits before anything begins.
  *
  * @throws {RangeError} unless the timeout is a number of milliseconds
  * @throws {TypeError} unless the signal is one
  * @throws the reason of a signal that is aborted already
  */
-export function checkLimits({ signal, timeout }: LimitOptions): void {
-  if (timeout !== undefined) checkTimeout(timeout);
-  if (signal === undefined) return;
-  if (!(signal instanceof AbortSignal)) {
-    throw new TypeError(`Expected signal to be an AbortSignal, got ${show(signal)}`);
-  }
-  signal.throwIfAborted();
+export function checkLimits(limits: LimitOptions): void {
+  checkLimitKinds(limits);
+  limits.signal?.throwIfAborted();
 }
 
 /** The error of an operation that has taken too long. */

@@ -5,7 +5,7 @@
  */
 import { UCP_ATOMIC_OP, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type Out } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames, show } from "../layout/mod.ts";
+import { checkOptions, isNameIn, none, type OptionNames, show } from "../layout/mod.ts";
 import type { EndpointOperations } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
@@ -155,10 +155,10 @@ export class RemoteAccess {
     checkRemote(remote);
     checkLimits(options);
     const { bytes = 8, compare } = options;
-    const code = Object.hasOwn(atomicCodes, operation) ? atomicCodes[operation] : undefined;
+    const code = isNameIn(atomicCodes, operation) ? atomicCodes[operation] : undefined;
     if (code === undefined || (bytes !== 4 && bytes !== 8)) {
       throw new RangeError(
-        `Cannot do "${operation}" on ${bytes} bytes: expected ${Object.keys(atomicCodes)} on 4 or 8`,
+        `Cannot do ${show(operation)} on ${show(bytes)} bytes: expected ${Object.keys(atomicCodes)} on 4 or 8`,
       );
     }
     if ((compare === undefined) !== (operation !== "compare-and-swap")) {
@@ -166,7 +166,7 @@ export class RemoteAccess {
     }
     for (const number of compare === undefined ? [operand] : [operand, compare]) {
       if (typeof number !== "bigint") {
-        throw new TypeError(`Cannot use ${String(number)} as an operand: expected a bigint`);
+        throw new TypeError(`Cannot use ${show(number)} as an operand: expected a bigint`);
       }
       if (number < 0n || number >= 1n << BigInt(8 * bytes)) {
         throw new RangeError(`Cannot use ${number} as an operand: expected an unsigned number of ${bytes} bytes`);

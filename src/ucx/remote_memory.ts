@@ -223,7 +223,9 @@ export class UcxRemoteKey {
       );
     }
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes > this.size) {
-      throw new RangeError(`Cannot use ${bytes} bytes at offset ${offset} of remote memory: it has ${this.size} bytes`);
+      throw new RangeError(
+        `Cannot use ${bytes} bytes at offset ${show(offset)} of remote memory: it has ${this.size} bytes`,
+      );
     }
     this.#users++;
     return { address: this.address + BigInt(offset), key: this.#handle };

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { show } from "../layout/mod.ts";
 
 /** A mask that compares all bits of a tag. */
 export const everyBit = 0xffff_ffff_ffff_ffffn;
@@ -15,7 +16,7 @@ export const everyBit = 0xffff_ffff_ffff_ffffn;
  * @throws {TypeError} if it is not a bigint
  */
 export function checkTag(what: "tag" | "mask", value: bigint): bigint {
-  if (typeof value !== "bigint") throw new TypeError(`Cannot use ${String(value)} as a ${what}: expected a bigint`);
+  if (typeof value !== "bigint") throw new TypeError(`Cannot use ${show(value)} as a ${what}: expected a bigint`);
   if (value < 0n || value > everyBit) throw new RangeError(`Cannot use ${value} as a ${what}: expected 0 to 2^64 - 1`);
   return value;
 }

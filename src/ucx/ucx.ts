@@ -128,7 +128,7 @@ export class Ucx {
     checkOptions(options, ucxOptionNames);
     const { config = {}, remoteMemory = true, stagingBytes } = options;
     if (stagingBytes !== undefined && !(Number.isSafeInteger(stagingBytes) && stagingBytes >= 0)) {
-      throw new RangeError(`Expected stagingBytes to be a number of bytes, 0 or more, got ${stagingBytes}`);
+      throw new RangeError(`Expected stagingBytes to be a number of bytes, 0 or more, got ${show(stagingBytes)}`);
     }
     if (typeof remoteMemory !== "boolean") {
       throw new TypeError(`Expected remoteMemory to be true or false, got ${show(remoteMemory)}`);

@@ -13,7 +13,7 @@ import {
 import { turnIfDue } from "./event_loop.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
 import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
-import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, isNameIn, none, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import { keepFromChildren } from "../unix/mod.ts";
@@ -30,7 +30,7 @@ import { Connections, type ConnectOptions, type ListenerAddress } from "./connec
 import { patienceOfDispose, type UcxEndpoint } from "./endpoint.ts";
 import { checkStatus } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, closeWithin, farewell, limitOptionNames, type LimitOptions } from "./limit.ts";
+import { checkLimitKinds, closeWithin, farewell, limitOptionNames, type LimitOptions } from "./limit.ts";
 import type { ListenOptions, UcxListener } from "./listen/listener.ts";
 import { excessOf, takeWorkerLimits, type WorkerLimits } from "./active_messages/message_limits.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
@@ -155,10 +155,10 @@ export class UcxWorker {
     checkOptions(options, workerOptionNames);
     const { progress = "adaptive", protocol: name = "causeway" } = options;
     if (!progressModes.includes(progress)) {
-      throw new RangeError(`Cannot use progress mode "${progress}": expected one of ${progressModes.join(", ")}`);
+      throw new RangeError(`Cannot use progress mode ${show(progress)}: expected one of ${progressModes.join(", ")}`);
     }
-    const protocol: Protocol | undefined = Object.hasOwn(protocols, name) ? protocols[name] : undefined;
-    if (protocol === undefined) throw new RangeError(`Cannot use protocol "${name}": expected causeway or ucxx`);
+    const protocol: Protocol | undefined = isNameIn(protocols, name) ? protocols[name] : undefined;
+    if (protocol === undefined) throw new RangeError(`Cannot use protocol ${show(name)}: expected causeway or ucxx`);
     this.#protocol = protocol;
     this.#limits = takeWorkerLimits(options.limits ?? none);
     this.#context = context;
@@ -388,7 +388,7 @@ export class UcxWorker {
   async flush(options: LimitOptions = none): Promise<void> {
     checkOptions(options, limitOptionNames);
     this.#open("flush");
-    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    checkLimitKinds(options);
     // Each endpoint separately: UCX's flush of a worker never completes once the process of a peer was killed.
     await this.#connections.flush(options);
   }
@@ -422,7 +422,7 @@ export class UcxWorker {
    */
   async close(options: CloseWorkerOptions = none): Promise<void> {
     checkOptions(options, closeWorkerOptionNames);
-    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    checkLimitKinds(options);
     this.#closing ??= this.#finish();
     await closeWithin(this.#closing, options, () => this.abort());
   }

@@ -212,6 +212,16 @@ test("the override wins over every place, and nothing else is tried", async () =
   assertEquals(opened(outcomes[3]).sameAs, 2);
 });
 
+// To the dynamic linker an empty path names the program itself: what was asked about that library ended the process.
+test("an empty path names no library", async () => {
+  const { attempts, message } = failed((await openInChild([step(["libc.so.6"], { path: "" })]))[0]);
+  assertEquals(attempts, [{ path: "", error: "no such file" }]);
+  assertMatch(
+    message,
+    /^Cannot open libtest\. An empty path was given, so nothing else was tried\.\n.*\n {2}"": no such/,
+  );
+});
+
 test("the override may be a soname, for the linker to find", async () => {
   const root = realpathSync(scratchFolder());
   const path = put(libdl, join(root, "libother.so.3"));

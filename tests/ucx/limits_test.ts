@@ -369,6 +369,50 @@ test("an invalid tag or operand is refused before anything begins, and nothing i
   assertEquals([...bytes], Array(8).fill(3));
 });
 
+test("values of any kind, where a name, a number or a signal is expected, are errors that show them", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  await using worker = ucx.createWorker();
+  const endpoint = await worker.connect(worker.address, { errors: "none" });
+  const bytes = new Uint8Array(new ArrayBuffer(8));
+  using region = worker.register(bytes);
+  const key = endpoint.remote(region.key);
+  for (const [value, shown] of [[Symbol("x"), "Symbol(x)"], [Object.create(null), "an object"]]) {
+    const calls: readonly (() => unknown)[] = [
+      () => endpoint.put(bytes, key, value),
+      () => endpoint.get(bytes, key, value),
+      () => endpoint.atomic(value, key, 0, 1n),
+      () => endpoint.atomic("add", key, value, 1n),
+      () => endpoint.atomic("add", key, 0, value),
+      () => endpoint.atomic("add", key, 0, 1n, { bytes: value }),
+      () => worker.probe(value),
+      () => worker.take(1n, value),
+      () => worker.connect({ host: "127.0.0.1", port: value }),
+      () => worker.connect({ host: value, port: 1 }),
+      () => worker.connect(worker.address, { errors: value }),
+      () => worker.listen({ errors: value }),
+      () => worker.listen({ host: value }),
+      () => worker.listen({ port: value }),
+      () => worker.listen({ backlog: value }),
+      () => ucx.createWorker({ progress: value }),
+      () => ucx.createWorker({ protocol: value }),
+      () => Ucx.open({ stagingBytes: value }),
+      () => Ucx.open({ library: value }),
+      () => endpoint.close({ signal: value }),
+      () => worker.close({ signal: value }),
+      () => worker.flush({ signal: value }),
+      () => worker.messages({ signal: value }),
+      () => endpoint.messages({ signal: value }),
+    ];
+    for (const call of calls) {
+      const error = await (async () => await call())().then(() => null, (error: unknown) => error);
+      assert(error instanceof TypeError || error instanceof RangeError, `${call}: ${error}`);
+      assert(error.message.includes(shown) && /xpected|it has/.test(error.message), `${call}: ${error.message}`);
+    }
+  }
+  // A close that is refused has closed nothing.
+  await Promise.all([endpoint.send(bytes, { tag: 1n }), worker.recv(new Uint8Array(8), { tag: 1n })]);
+});
+
 test("memory that was transferred can be neither sent nor received into", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();

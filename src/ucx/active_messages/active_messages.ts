@@ -10,7 +10,7 @@ import { checkMade, checkOptions, none, showAs, showBytes } from "../../layout/m
 import { HostMemoryResource, type MemoryBuffer } from "../../memory/mod.ts";
 import { hostReady } from "../../order/mod.ts";
 import { abortable } from "../../unix/mod.ts";
-import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
+import { checkLimitKinds, checkLimits, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
 import { isKnown } from "../memory_route.ts";
 import { isList, type List, type Pieces, takeList } from "../message_list.ts";
 import { copyOf, handleMessages, type Incoming, type MessageTaker } from "./message_handler.ts";
@@ -358,6 +358,6 @@ export function messagesOf(
   options: LimitOptions,
 ): AsyncIterable<UcxActiveMessage> {
   checkOptions(options, limitOptionNames);
-  if (options.timeout !== undefined) checkTimeout(options.timeout);
+  checkLimitKinds(options);
   return { [Symbol.asyncIterator]: () => queue.iterate(() => timeLimit("ucp_worker_progress", options)) };
 }

@@ -4,10 +4,17 @@
  * @module
  */
 import { ffiPort } from "../../ffi/mod.ts";
-import { checkMade, checkOptions, none, type OptionNames, showAs } from "../../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, show, showAs } from "../../layout/mod.ts";
 import type { Acceptor } from "./acceptor.ts";
 import type { UcxEndpoint } from "../endpoint.ts";
-import { checkTimeout, greetingLimit, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
+import {
+  checkLimitKinds,
+  checkTimeout,
+  greetingLimit,
+  limitOptionNames,
+  type LimitOptions,
+  timeLimit,
+} from "../limit.ts";
 import { checkLimitNumbers, messageLimitNames, type MessageLimits } from "../active_messages/message_limits.ts";
 import type { Protocol } from "../protocol.ts";
 import { type Secret, takeSecret } from "./secret_handshake.ts";
@@ -92,15 +99,18 @@ export function checkListenOptions(
   const { port = 0, backlog = 1024, timeout, limits = {} } = options;
   const secret = takeSecret(options);
   const { host: given = secret === null && worker.family === 6 ? "::1" : "127.0.0.1" } = options;
-  const host = numericHost(given, secret === null ? worker.family : 0);
+  const host = typeof given === "string" ? numericHost(given, secret === null ? worker.family : 0) : null;
   if (host === null) {
     throw new TypeError(
-      `Cannot listen at ${given}: expected an address of this machine, 0.0.0.0, :: or localhost. Look the name up first.`,
+      `Cannot listen at ${
+        typeof given === "string" ? given : show(given)
+      }: expected an address of this machine, 0.0.0.0, :: or localhost. ` +
+        "Look the name up first.",
     );
   }
   checkOptions(limits, limitNames);
   if (!Number.isInteger(backlog) || backlog < 1) {
-    throw new RangeError(`Cannot keep ${backlog} connections waiting: expected an integer of at least 1`);
+    throw new RangeError(`Cannot keep ${show(backlog)} connections waiting: expected an integer of at least 1`);
   }
   const { connections = 65_536, handshakes = 256 } = limits;
   const { messages = worker.limits.messages, messageBytes = worker.limits.messageBytes } = limits;
@@ -183,7 +193,7 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
    */
   async accept(options: LimitOptions = none): Promise<UcxEndpoint | null> {
     checkOptions(options, limitOptionNames);
-    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    checkLimitKinds(options);
     const { signal, clear } = timeLimit("ucp_worker_progress", options);
     return await this.#pending.next(signal).finally(clear);
   }

@@ -93,6 +93,12 @@ export function checkFamily(address: string, family: 4 | 6): void {
   );
 }
 
+/** @throws {RangeError} unless it is the number of a port */
+export function checkPort(port: number): void {
+  if (Number.isInteger(port) && port >= 0 && port <= 65535) return;
+  throw new RangeError(`Cannot use port ${show(port)}: expected an integer from 0 to 65535`);
+}
+
 // law ucx/writeSocketAddress: ucx/socket_address
 /**
  * Writes an address to native memory.
@@ -102,9 +108,7 @@ export function checkFamily(address: string, family: 4 | 6): void {
  * @throws {TypeError} if the interface that the address names (`%eth0`) does not exist
  */
 export function writeSocketAddress(arena: NativeArena, { host, port }: HostAndPort): SocketAddress {
-  if (!Number.isInteger(port) || port < 0 || port > 65535) {
-    throw new RangeError(`Cannot use port ${show(port)}: expected an integer from 0 to 65535`);
-  }
+  checkPort(port);
   const networkPort = (port & 255) << 8 | port >> 8;
   if (nodeBuiltin("node:net").isIP(host) === 4) {
     const at = arena.struct(sockaddr_in);
