@@ -60,7 +60,7 @@ function sameType(type: ArrowType, array: ArrowNode | null | undefined): boolean
   return array !== null && array !== undefined && equalTypes(type, array.type);
 }
 
-// law cdata/checkSizes: view/arrow
+// law cdata/checkSizes: view/arrow, arrow/place
 function checkSizes(array: ArrowNode, refuse: (why: string) => never): void {
   const { type, buffers, children } = array;
   let needs: ReturnType<typeof needsOf>;
@@ -80,6 +80,13 @@ function checkSizes(array: ArrowNode, refuse: (why: string) => never): void {
       refuse(`buffer ${i} is a view of ${buffer.dtype.name}. Expected bytes without gaps: uint8`);
     }
   });
+  const sizes = hasViews(type) ? buffers.at(-1) ?? null : null;
+  if (sizes !== null && !sizes.buffer.isHostAccessible) {
+    refuse(
+      `buffer ${buffers.length - 1}, the sizes of its data, is in device memory. Expected it in host memory, where ` +
+        "consumers read it wherever the array is",
+    );
+  }
   for (const child of children) {
     if (child.length < needs.childLength) {
       refuse(`a child has ${child.length} elements. Expected at least ${needs.childLength}`);

@@ -3,7 +3,7 @@
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ArrowArray, arrowField, Cuda, PinnedMemoryResource, StridedMemoryView } from "../../mod.ts";
+import { ArrowArray, arrowField, Cuda, ExchangeError, PinnedMemoryResource, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { encode, models, quirks, type Value, valueOf } from "../support/arrow_model.ts";
 import { check, fc } from "../support/property.ts";
@@ -57,6 +57,21 @@ test("an array of any type has the same values on a device and back, and its cop
     600,
   );
   assert(moved > 500, `${moved} buffers were on a device`);
+});
+
+// Consumers read them on the host wherever the array is: ours, too, which ended the process.
+test("sizes of an array of views that are on a device are refused", () => {
+  using cuda = Cuda.simulate({ check: true });
+  const device = cuda.device(0);
+  const words = (numbers: readonly bigint[]) =>
+    StridedMemoryView.fromTypedArray(BigInt64Array.from(numbers)).view("uint8");
+  const [views, data, sizes] = [words([0n, 0n]), words([0n]), words([8n])];
+  const parts = { field: arrowField("vu"), length: 1 };
+  using there = new ArrowArray({ ...parts, buffers: [null, views, data, sizes] }).to(device);
+  const onDevice = sizes.to(device);
+  const wrong = () => new ArrowArray({ ...parts, buffers: [...there.buffers.slice(0, -1), onDevice] });
+  assertThrows(wrong, ExchangeError, "buffer 3, the sizes of its data, is in device memory");
+  onDevice.close();
 });
 
 test("an array that cannot be copied leaves nothing allocated, and the error for device memory names the way", () => {

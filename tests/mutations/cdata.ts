@@ -451,6 +451,11 @@ export const cdataMutations: readonly Mutation[] = [
       "    if (false) {\n",
       "A consumer reads past the end of a child.",
     ],
+    [
+      "  if (sizes !== null && !sizes.buffer.isHostAccessible) {\n",
+      "  if (false) {\n",
+      "A consumer on the host reads device memory.",
+    ],
   ]),
   ...law("cdata/Walk.enter", [
     ['    this.pointer(address, "address");\n', "", "A struct at NULL, or at an unaligned address, is read."],

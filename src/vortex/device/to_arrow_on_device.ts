@@ -4,7 +4,7 @@
  * @module
  */
 import { ArrowArray } from "../../arrow/mod.ts";
-import { type ArrowField, arrowField, type ArrowType } from "../../cdata/mod.ts";
+import { type ArrowField, arrowField, type ArrowType, hasViews } from "../../cdata/mod.ts";
 import type { CudaStream } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 import { StridedMemoryView } from "../../view/mod.ts";
@@ -87,14 +87,20 @@ class DeviceArrow {
     return this.#sent(array, node);
   }
 
-  /** Uploads a host array to the device. */
+  // law vortex/DeviceArrow.sent: vortex/device/arrow
+  /** Uploads a host array to the device, but for the sizes of an array of views, which the host reads wherever it is. */
   #sent(array: ArrowArray, node: EncodedNode): ArrowArray {
     const { field, length, offset, nullCount } = array;
-    const buffers = array.buffers.map((view) => view === null ? null : this.#decoder.upload(bytesOf(view), node));
+    const sent = hasViews(field.type) ? array.buffers.slice(0, -1) : array.buffers;
+    const sizes = array.buffers.slice(sent.length);
+    const buffers = sent.map((view) => view === null ? null : this.#decoder.upload(bytesOf(view), node));
     const children = array.children.map((one) => this.#sent(one, node));
     const dictionary = array.dictionary === null ? null : this.#sent(array.dictionary, node);
-    const parts = { field, length, offset, nullCount, children, dictionary };
-    return new ArrowArray({ ...parts, buffers: buffers.map(viewOf), onClose: closing(buffers, children, dictionary) });
+    return new ArrowArray({
+      ...{ field, length, offset, nullCount, children, dictionary },
+      buffers: [...buffers.map(viewOf), ...sizes],
+      onClose: closing(buffers, children, dictionary),
+    });
   }
 
   #array(
