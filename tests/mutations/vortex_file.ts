@@ -206,6 +206,10 @@ export const vortexFileMutations: readonly Mutation[] = [
   ...law("vortex/compareWith", [
     ["order !== 0 || literal.isExact ? order : -1", "order", "A decimal equals a literal that was rounded to it."],
   ]),
+  ...law("vortex/floatOrder", [
+    [" && ((words[each * row + last] ?? 0) & sign) !== 0", "", "Every NaN is below everything."],
+    ["const isBelow = Number.isNaN(value) &&", "const isBelow = false &&", "A NaN is above everything in one runtime."],
+  ]),
   ...law("vortex/floatKey", [
     ["key ^ 0x7fff_ffff_ffff_ffffn", "key", "Negative floats are in the reverse order."],
   ]),

@@ -55,9 +55,12 @@ const float = new Float64Array(1);
 const bits = new BigInt64Array(float.buffer);
 
 // law vortex/floatKey: vortex/file/filter
-/** Maps each float to an integer, in the total order of IEEE 754. */
+/**
+ * Maps each float to an integer, in the total order of IEEE 754. NaN is greater than everything: which one it is,
+ * JavaScript does not say.
+ */
 export function floatKey(value: number): bigint {
-  float[0] = value;
+  float[0] = Number.isNaN(value) ? NaN : value;
   const key = bits[0] ?? 0n;
   return key < 0n ? key ^ 0x7fff_ffff_ffff_ffffn : key;
 }

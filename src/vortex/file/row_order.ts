@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { CanonicalArray, VarBinViewArray } from "../canonical.ts";
+import type { CanonicalArray, PrimitiveArray, VarBinViewArray } from "../canonical.ts";
 import { compareWith, type Literal } from "./literal.ts";
 import { valueAt } from "./zones.ts";
 
@@ -28,16 +28,37 @@ function fastOrderOf(array: CanonicalArray, literal: Literal, isEquality: boolea
   if (array.kind === "varbinview" && literal.value instanceof Uint8Array) {
     return textOrder(array, literal.value, isEquality);
   }
-  if (array.kind !== "primitive" || array.dtype.ptype === "f16") return null;
+  if (array.kind !== "primitive") return null;
+  if (literal.order === "float") return floatOrder(array, literal);
   const { values } = array;
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) return wideOrder(values, literal);
-  if (literal.order === "float") return (row) => compareWith(values[row] ?? 0, literal);
   if (literal.order !== "number") return null;
   const wanted = Number(literal.value); // rounded only beyond the range of 32 bits
   const equal = literal.isExact ? 0 : -1;
   return (row) => {
     const value = values[row] ?? 0;
     return value < wanted ? -1 : value > wanted ? 1 : equal;
+  };
+}
+
+// law vortex/floatOrder: vortex/file/row_order
+/**
+ * Order of floats. Whether a NaN is above everything or below is in its sign, which is read from memory: in a number
+ * JavaScriptCore has one NaN only.
+ */
+function floatOrder(array: PrimitiveArray, literal: Literal): RowOrder {
+  const { dtype: { ptype }, values } = array;
+  const { buffer, byteOffset, length } = values;
+  const floats = ptype === "f16" ? new Float16Array(buffer, byteOffset, length) : values;
+  const words = ptype === "f16"
+    ? new Uint16Array(buffer, byteOffset, length)
+    : new Uint32Array(buffer, byteOffset, ptype === "f64" ? 2 * length : length);
+  const [each, last] = ptype === "f64" ? [2, 1] : [1, 0];
+  const sign = ptype === "f16" ? 0x8000 : 0x8000_0000;
+  return (row) => {
+    const value = Number(floats[row]);
+    const isBelow = Number.isNaN(value) && ((words[each * row + last] ?? 0) & sign) !== 0;
+    return isBelow ? -1 : compareWith(value, literal);
   };
 }
 
