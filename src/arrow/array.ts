@@ -104,6 +104,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
   readonly dictionary: ArrowArray | null;
   readonly #onClose: (() => void) | undefined;
   #nullCount: number;
+  #isClosed = false;
   #reader: Reader | undefined;
 
   // law arrow/ArrowArray.constructor: view/arrow, arrow/release, arrow/array
@@ -215,6 +216,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {ExchangeError} if the element's offsets, view or index point outside the array's buffers
    */
   get(index: number): ArrowValue {
+    if (this.#isClosed) throw new TypeError(`Cannot read a closed ArrowArray of ${this.length} elements`);
     const place = this.#place(index);
     if (isNullAt(this, place)) return null;
     if (this.#reader === undefined) this.#reader = makeReader(this);
@@ -331,7 +333,9 @@ export class ArrowArray implements Iterable<ArrowValue> {
   // law arrow/ArrowArray.close: view/arrow, arrow/release, arrow/array
   /** Returns an import to its producer. For any other array this is a no-op. Closing twice is harmless. */
   close(): void {
-    this.#onClose?.();
+    if (this.#onClose === undefined) return;
+    this.#isClosed = true; // an array of nulls has no buffer that would be
+    this.#onClose();
   }
 
   /** Returns an import to its producer. */

@@ -269,6 +269,8 @@ function writeStream(
   type: number,
 ): ExportedStream {
   const kind = isDevice ? "ArrowDeviceArrayStream" : "ArrowArrayStream";
+  // First: C has no name that contains a NUL, for example. The arrays are then still their owner's.
+  const own = Array.from({ length: schemaCopies }, () => exportSchema(field));
   const { size } = layoutOf(isDevice ? ArrowDeviceStruct : ArrowArrayStruct);
   const block = new StructBlock();
   const stream = block.struct(isDevice ? ArrowDeviceArrayStream : ArrowArrayStream);
@@ -293,9 +295,8 @@ function writeStream(
     releaseSchema(schema); // the stream has its own
     libc().memory.memcpy(block.address(items + i * size), array, BigInt(size));
   });
-  for (let i = 0; i < schemaCopies; i++) {
-    const { address } = exportSchema(field);
+  own.forEach(({ address }, i) => {
     libc().memory.memcpy(block.address(schemas + i * schemaBytes), address, BigInt(schemaBytes));
-  }
+  });
   return new ExportedStream(block, stream, state, isDevice);
 }

@@ -51,11 +51,14 @@ function keyOf(plan: KernelPlan): string {
 
 function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
   const { ptx, grid, block } = generate(plan);
-  const program = device.loadPtx(ptx);
+  using undo = new DisposableStack(); // unless it has the kernel
+  const program = undo.use(device.loadPtx(ptx));
+  const kernel = program.kernel("copy");
+  undo.move();
   let isClosed = false;
   return {
     device,
-    kernel: program.kernel("copy"),
+    kernel,
     grid,
     block,
     get isClosed() {

@@ -80,7 +80,12 @@ export class JavaScriptSide {
     if (this.#bell < 0) {
       throw new FfiError("Cannot let Python call JavaScript: eventfd failed. Are there too many open files?");
     }
-    this.#watch = watchReadable([this.#bell], () => this.#rung());
+    try {
+      this.#watch = watchReadable([this.#bell], () => this.#rung());
+    } catch (error) {
+      libc().files.close(this.#bell);
+      throw error;
+    }
     this.#watch.keepAlive(false);
     this.#watch.start();
     python.release(python.callHelper("bind_javascript", [python.smallInteger(this.#bell), this.#endings()]));
@@ -282,11 +287,17 @@ export class JavaScriptSide {
       job.close();
     };
     const cancel = () => {
-      python.locked(() => {
-        python.release(method(job, "cancel"));
-        settled();
-      });
-      reject(signal?.reason);
+      try {
+        python.locked(() => {
+          try {
+            python.release(method(job, "cancel"));
+          } finally {
+            settled();
+          }
+        });
+      } finally {
+        reject(signal?.reason);
+      }
     };
     this.#waiting.set(number, {
       resolve: (value) => (settled(), resolve(value)),
@@ -301,25 +312,34 @@ export class JavaScriptSide {
 
   /** Runs when Python signals the eventfd. The lock is not held. */
   #rung(): void {
+    try {
+      this.#python.locked(() => this.#takeAll());
+    } finally {
+      this.#watch.start(); // whatever has failed: the next calls would never be answered
+    }
+  }
+
+  /** Takes what Python has for JavaScript. */
+  #takeAll(): void {
     const python = this.#python;
-    python.locked(() => {
-      libc().files.eventfd_read(this.#bell, this.#count);
-      const take = (helper: "take_requests" | "take_finished", each: (object: bigint) => void) => {
-        const list = python.callHelper(helper, []);
-        const { PyList_Size, PyList_GetItem } = python.api.lists;
+    libc().files.eventfd_read(this.#bell, this.#count);
+    const take = (helper: "take_requests" | "take_finished", each: (object: bigint) => void) => {
+      const list = python.callHelper(helper, []);
+      const { PyList_Size, PyList_GetItem } = python.api.lists;
+      try {
         for (let i = 0n; i < PyList_Size(list); i++) each(PyList_GetItem(list, i));
+      } finally {
         python.release(list);
-      };
-      take("take_requests", (request) => {
-        const handle = new Handle(python, python.retain(request));
-        queueMicrotask(() => void this.#answer(handle));
-      });
-      const failed: PythonError[] = [];
-      take("take_finished", (call) => this.#finish(call, failed));
-      for (const error of failed) exceptionBehind(error).dropTraces?.(); // now that the calls are gone
-      python.poll();
+      }
+    };
+    take("take_requests", (request) => {
+      const handle = new Handle(python, python.retain(request));
+      queueMicrotask(() => void this.#answer(handle));
     });
-    this.#watch.start();
+    const failed: PythonError[] = [];
+    take("take_finished", (call) => this.#finish(call, failed));
+    for (const error of failed) exceptionBehind(error).dropTraces?.(); // now that the calls are gone
+    python.poll();
   }
 
   /**
@@ -332,13 +352,13 @@ export class JavaScriptSide {
     const waiting = this.#waiting.get(Number(python.readInteger(PyTuple_GetItem(call, 0n))));
     if (waiting === undefined) return; // cancelled
     const value = python.retain(PyTuple_GetItem(call, 2n));
-    if (PyTuple_GetItem(call, 1n) !== python.singletons.true) {
+    try {
+      if (PyTuple_GetItem(call, 1n) === python.singletons.true) {
+        return waiting.resolve(fromPython(python, value, waiting.options));
+      }
       const error = errorOf(python, value, waiting.calledAt);
       if (error instanceof PythonError) failed.push(error);
-      return waiting.reject(error);
-    }
-    try {
-      waiting.resolve(fromPython(python, value, waiting.options));
+      waiting.reject(error);
     } catch (error) {
       waiting.reject(error);
     }

@@ -176,6 +176,8 @@ test("streams of unequal types, without arrays, and of device memory for the hos
   assertThrows(() => exportArrowStream([here, other]), ExchangeError, "equal types");
   assertThrows(() => exportArrowStream([here, far]), ExchangeError, "host memory");
   assertThrows(() => exportArrowStream([here, far], { device: true }), ExchangeError, "types 1 and 2");
+  const unwritable = arrowField("i", { name: "a\0b" }); // the arrays had been taken, and stayed for good
+  assertThrows(() => exportArrowStream([here], { field: unwritable }), TypeError);
   assertEquals(liveExports(), before);
   for (const one of [here, other, far]) one.close();
   assertEquals(liveExports(), 0);

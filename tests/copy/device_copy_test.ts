@@ -1,7 +1,9 @@
 /** Copies between any two layouts, at least one on a device, by every path, against copying byte by byte. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda } from "../../mod.ts";
+import { Cuda, CudaError, StridedMemoryView } from "../../mod.ts";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import { check, fc } from "../support/property.ts";
 import { copiedByHand, pattern } from "../support/arrays.ts";
 import { assertCopied, copies, isWide, turnedCopies, view } from "../support/copies.ts";
@@ -42,4 +44,20 @@ test("a copy within one memory gives the elements from before it, however the tw
     }),
     18,
   );
+});
+
+// Its program stayed loaded until it was collected, and kept the device's context past the end of its Cuda.
+test("a copy whose kernel is not found unloads the program", () => {
+  const cuda = Cuda.simulate();
+  const simulated = SimulatedDriver.of(cuda.driver);
+  const device = cuda.device(0);
+  {
+    using stream = device.createStream();
+    using view = StridedMemoryView.full([3, 4], 3, { dtype: "float32", device, stream });
+    simulated?.failNth("cuModuleGetFunction", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    assertThrows(() => view.T.copy(), CudaError, "OUT_OF_MEMORY");
+  }
+  device.synchronize();
+  cuda.close();
+  assertEquals([simulated?.calls("cuModuleLoadDataEx"), simulated?.calls("cuModuleUnload")], [1, 1]);
 });

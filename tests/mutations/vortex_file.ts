@@ -206,6 +206,9 @@ export const vortexFileMutations: readonly Mutation[] = [
   ...law("vortex/compareWith", [
     ["order !== 0 || literal.isExact ? order : -1", "order", "A decimal equals a literal that was rounded to it."],
   ]),
+  ...law("vortex/HttpReader.known", [
+    ["      this.#version = undefined;\n", "", "A server that was busy once stays so to a program."],
+  ]),
   ...law("vortex/floatOrder", [
     [" && ((words[each * row + last] ?? 0) & sign) !== 0", "", "Every NaN is below everything."],
     ["const isBelow = Number.isNaN(value) &&", "const isBelow = false &&", "A NaN is above everything in one runtime."],

@@ -299,6 +299,11 @@ test("a long array prints its ends, and a closed one throws", () => {
   assert(text.startsWith("[0, 1, 2,") && text.includes("9, ... 80 more ..., 90") && text.endsWith("98, 99]"), text);
   array.close();
   assertThrows(() => array.get(0), TypeError);
+  // It has no memory that would be closed.
+  const nulls = new ArrowArray({ field: arrowField("n"), length: 2, buffers: [] });
+  using imported = ArrowArray.from(nulls.toArrowDevice());
+  imported.close();
+  assertThrows(() => imported.get(0), TypeError, "closed ArrowArray of 2 elements");
   assertEquals(liveExports(), 0);
 });
 

@@ -38,8 +38,7 @@ interface Version {
 export class HttpReader implements VortexReader {
   /** Size of the file in bytes, requested on first use. */
   get size(): Promise<number> {
-    this.#version ??= this.#ask();
-    return this.#version.then(({ size }) => size);
+    return this.#known().then(({ size }) => size);
   }
 
   /** Largest number of unwanted bytes that is cheaper than one more request. */
@@ -65,8 +64,7 @@ export class HttpReader implements VortexReader {
   /** Reads a range. @throws {VortexError} if the server does not return exactly that range, or the file has changed */
   async read(offset: number, length: number): Promise<Uint8Array> {
     if (length === 0) return new Uint8Array(0);
-    this.#version ??= this.#ask();
-    const before = await this.#version;
+    const before = await this.#known();
     const response = await this.#request(offset, length);
     const now = await this.#check(response, offset, length);
     if (now.size !== before.size || (now.tag !== null && before.tag !== null && now.tag !== before.tag)) {
@@ -79,6 +77,16 @@ export class HttpReader implements VortexReader {
   /** Aborts the requests in flight: their reads are rejected. */
   close(): void {
     this.#abort.abort();
+  }
+
+  // law vortex/HttpReader.known: vortex/file/http_reader
+  /** The file's version. If the request for it fails, the next read makes another: servers may be busy for a while. */
+  #known(): Promise<Version> {
+    this.#version ??= this.#ask().catch((error: unknown) => {
+      this.#version = undefined;
+      throw error;
+    });
+    return this.#version;
   }
 
   /** Requests the first byte to learn the size: not every server that supports ranges answers HEAD alike. */

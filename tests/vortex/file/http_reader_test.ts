@@ -92,6 +92,17 @@ for (const [name, { spoil, message }] of Object.entries(faults)) {
   });
 }
 
+test("a server that was busy at first is asked again", async () => {
+  await using server = await serveRanges(bytes, {
+    spoil: (answer, request) => void (request <= 2 && (answer.status = 503)),
+  });
+  const reader = new HttpReader(server.url);
+  await assertRejects(() => reader.read(0, 4), VortexError, "the server answers 503");
+  await assertRejects(() => reader.size, VortexError, "the server answers 503");
+  assertEquals([await reader.size, await reader.read(0, 4)], [bytes.length, bytes.subarray(0, 4)]);
+  reader.close();
+});
+
 test("an error of the network names the URL", async () => {
   const server = await serveRanges(bytes);
   await server[Symbol.asyncDispose]();
