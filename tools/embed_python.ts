@@ -44,6 +44,7 @@ const sources: readonly Source[] = [
       "javascript_functions.py",
       "async_calls.py",
       "array_members.py",
+      "arrow_times.py",
       "array.py",
       "numpy_array.py",
       "foreign_arrays.py",

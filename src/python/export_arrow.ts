@@ -11,7 +11,7 @@ import {
   vortexForm,
   type VortexNodeForm,
 } from "../arrow/mod.ts";
-import { type ArrowDeviceArray, numbersOf as arrowNumbers } from "../cdata/mod.ts";
+import { type ArrowDeviceArray, type ArrowType, numbersOf as arrowNumbers } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { bindCuda, exportArray } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -26,15 +26,16 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
   const { device } = array;
   if (device !== null) bindCuda(python, device);
   const numbers = numbersOf(array);
-  const make = () => ownerOf(python, array.toArrowDevice());
+  const make = () => ownerOf(python, array.toArrowDevice(), array.type);
   return numbers === null ? make() : exportArray(python, numbers, make);
 }
 
 /** A new reference to an `Arrow` that owns an export. */
-function ownerOf(python: Interpreter, exported: ArrowDeviceArray): bigint {
+function ownerOf(python: Interpreter, exported: ArrowDeviceArray, type?: ArrowType): bigint {
   const { schema, array } = exported.take();
   python.hasExports = true;
-  return python.callHelper("Arrow", [python.integer(schema), python.integer(array)]);
+  const helper = type !== undefined && isTime(type) ? "ArrowTimes" : "Arrow";
+  return python.callHelper(helper, [python.integer(schema), python.integer(array)]);
 }
 
 // law python/exportVortex: vortex/core/python
@@ -60,16 +61,26 @@ function listOf({ id, dtype, length, metadata, buffers, children }: VortexNodeFo
 
 // law python/numbersOf: python/arrow_capsules
 /**
- * The elements of an array as a view; null if they are not numbers or contain nulls. Dictionary indices do not count.
+ * The elements of an array as a view; null if they are not numbers or contain nulls. Dictionary indices do not count,
+ * nor do dates and times: libraries that have both take an array of NumPy's for numbers (pandas, Polars).
  */
 function numbersOf(array: ArrowArray): StridedMemoryView | null {
-  if (array.type.kind === "dictionary") return null;
+  if (array.type.kind === "dictionary" || isTime(array.type)) return null;
   try {
     return viewOf(arrowNumbers(array));
   } catch (error) {
     if (error instanceof ExchangeError) return null;
     throw error;
   }
+}
+
+const timeKinds: ReadonlySet<ArrowType["kind"]> = new Set(
+  ["date", "time", "timestamp", "duration", "interval"] as const,
+);
+
+/** Whether the elements, also those inside lists of fixed size, are dates or times. */
+function isTime(type: ArrowType): boolean {
+  return type.kind === "fixed_size_list" ? isTime(type.child.type) : timeKinds.has(type.kind);
 }
 
 /** A new reference to an object that will own a stream in Python, empty until {@linkcode exportStream}. */

@@ -46,6 +46,7 @@ type Helper =
   | "export_tensor"
   | "spec_of"
   | "Arrow"
+  | "ArrowTimes"
   | "Vortex"
   | "HostStream"
   | "DeviceStream"

@@ -134,7 +134,8 @@ export const pythonMutations: readonly Mutation[] = [
     ["    python.release(node);\n", "", "The buffers of an array that Python has released are kept for ever."],
   ]),
   ...law("python/numbersOf", [
-    ['  if (array.type.kind === "dictionary") return null;\n', "", "NumPy computes with the indices of a dictionary."],
+    ['array.type.kind === "dictionary" || ', "", "NumPy computes with the indices of a dictionary."],
+    [" || isTime(array.type)", "", "pandas and Polars take dates for integers."],
   ]),
   ...law("python/functionOf", [
     [

@@ -107,6 +107,14 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "A consumer gets numbers although it requested text.",
     ],
   ]),
+  ...law("python/ArrowTimes.__array__", [
+    ["        if copy is False:\n", "        if False:\n", "NumPy is given a copy where it forbade one."],
+    ["if types is None or", "if False and", "Times of the day are an error of ours."],
+  ]),
+  ...law("python/times_of", [
+    ["[offset:].astype", ".astype", "A part of an array of times is the whole."],
+    ["bits[offset : offset + length] == 0", "bits[:length] == 0", "Other times are null than in the array."],
+  ]),
   ...law("python/Arrow.__del__", [
     [
       "        for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):\n",

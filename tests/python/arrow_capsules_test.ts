@@ -439,9 +439,13 @@ test(
 test(...withPython("an Arrow array of numbers is NumPy's too, and is still what it is to Arrow"), async () => {
   const python = open();
   const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(new BigInt64Array([1n, 2n, 3n]).buffer));
-  const times = new ArrowArray({ field: arrowField("tss:UTC"), length: 3, buffers: [null, bytes] });
-  assertEquals(python.import("numpy")["sum"](times), 6);
-  assertEquals(python.evaluate("lambda array: str(pa.array(array).type)")(times), "timestamp[s, tz=UTC]");
+  const field = arrowField("l", { name: "count", nullable: false });
+  const numbers = new ArrowArray({ field, length: 3, buffers: [null, bytes] });
+  assertEquals(python.import("numpy")["sum"](numbers), 6);
+  assertEquals(
+    python.evaluate("lambda array: str(pa.Field._import_from_c_capsule(array.__arrow_c_schema__()))")(numbers),
+    "pyarrow.Field<count: int64 not null>",
+  );
   const coded = new ArrowArray({
     field: arrowField({ kind: "dictionary", index: { kind: "int", bits: 8 }, values: words().field, ordered: false }),
     length: 2,
@@ -453,11 +457,74 @@ test(...withPython("an Arrow array of numbers is NumPy's too, and is still what 
   const refused = python.evaluate("lambda array: np.from_dlpack(array)");
   assertThrows(() => refused(words()), PythonError);
   const options = python.evaluate("lambda array, given: array.__arrow_c_device_array__(**given)");
-  assertThrows(() => options(times, { stream: 1 }), PythonError, "NotImplementedError");
-  options.$call(times, { stream: null, requested_schema: null }).$close();
-  const closed = ArrowArray.from(times);
+  assertThrows(() => options(numbers, { stream: 1 }), PythonError, "NotImplementedError");
+  options.$call(numbers, { stream: null, requested_schema: null }).$close();
+  const closed = ArrowArray.from(numbers);
   closed.close();
   assertThrows(() => python.builtins["repr"](closed), TypeError, "closed");
+  assertEquals(await stillExported(python), 0);
+});
+
+// Without a null they were NumPy's arrays of integers, which pandas and Polars took for integers.
+test(...withPython("dates and times are times to NumPy, with and without nulls, as PyArrow's are"), async () => {
+  const python = open();
+  const compare = python.evaluate(`lambda array: [
+      isinstance(array, np.ndarray), len(array), np.asarray(array).dtype.str, str(np.asarray(array)), str(list(array)),
+      pa.array(array).to_numpy(zero_copy_only=False).dtype.str, str(pa.array(array).to_numpy(zero_copy_only=False))]`);
+  const format = fc.constantFrom(
+    "tdD",
+    "tdm",
+    "tss:",
+    "tsm:UTC",
+    "tsu:Europe/Paris",
+    "tsn:",
+    "tDs",
+    "tDm",
+    "tDu",
+    "tDn",
+  );
+  const cell = fc.option(fc.integer({ min: -2e9, max: 2e9 }));
+  await check(
+    fc.asyncProperty(
+      format,
+      fc.array(cell, { maxLength: 12 }),
+      fc.nat(12),
+      fc.boolean(),
+      async (format, all, at, marks) => {
+        const values = format === "tdm" ? all.map((one) => one === null ? null : one * 86_400_000) : all;
+        const hasMask = marks || values.includes(null);
+        const stored = format === "tdD"
+          ? Int32Array.from(values, (one) => (one ?? 7) / 1000)
+          : BigInt64Array.from(values, (one) => BigInt(one ?? 7));
+        const mask = new Uint8Array(Math.ceil(values.length / 8));
+        values.forEach((one, i) => mask[i >> 3] = (mask[i >> 3] ?? 0) | Number(one !== null) << (i & 7));
+        const array = new ArrowArray({
+          field: arrowField(format),
+          length: values.length,
+          buffers: [
+            hasMask ? StridedMemoryView.fromTypedArray(mask) : null,
+            StridedMemoryView.fromTypedArray(new Uint8Array(stored.buffer)),
+          ],
+        }).sliced(Math.min(at, values.length));
+        const [isNumpys, length, dtype, text, items, wantedDtype, wanted] = compare.$call(array).$value() as unknown[];
+        assertEquals([isNumpys, length, dtype, text], [false, array.length, wantedDtype, wanted], format);
+        assertEquals(String(items).match(/np\.(datetime64|timedelta64)/g)?.length ?? 0, array.length);
+        await Promise.resolve();
+      },
+    ),
+    60,
+  );
+  const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(8));
+  const clock = new ArrowArray({ field: arrowField("tts"), length: 2, buffers: [null, bytes] });
+  const asNumpy = python.evaluate("lambda array, **options: np.array(array, **options)");
+  assertThrows(
+    () => asNumpy(clock),
+    PythonError,
+    "NumPy has no type for an Arrow array of format tts: import it by py",
+  );
+  const times = new ArrowArray({ field: arrowField("tss:"), length: 1, buffers: [null, bytes] });
+  assertThrows(() => python.evaluate("lambda array: np.asarray(array, copy=False)")(times), PythonError, "copy");
+  assertEquals(python.evaluate("lambda array: np.asarray(array, 'M8[D]').dtype.str")(times), "<M8[D]");
   assertEquals(await stillExported(python), 0);
 });
 
