@@ -135,7 +135,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/numbersOf", [
     ['array.type.kind === "dictionary" || ', "", "NumPy computes with the indices of a dictionary."],
-    [" || isTime(array.type)", "", "pandas and Polars take dates for integers."],
+    [" || isTime(array.type)", "", "Dates are integers to pandas and Polars."],
   ]),
   ...law("python/functionOf", [
     [
