@@ -193,7 +193,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return isNullAt(this, this.#place(index));
   }
 
-  // law arrow/ArrowArray.get: arrow/host_order
+  // law arrow/ArrowArray.get: arrow/host_order, view/arrow
   /**
    * The value of an element; `null` if it is null. A negative index counts from the end.
    *

@@ -117,6 +117,9 @@ const longDoubles: { readonly [type: string]: string } = {
   c24: "the format of clongdouble depends on the machine. Save array.astype('c16')",
 };
 
+/** How NumPy writes float8_e5m2, and the complex types of two halves, of ml_dtypes: it could not read them. */
+const foreignTypes = /^[<=|]?(f1|W4)$/;
+
 function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyHeader, "dtype" | "swapped"> {
   if (descr === null) {
     throw new NpyError("its elements are structures with named fields. Save one field: array['field']");
@@ -124,14 +127,14 @@ function readType(descr: Literal | undefined, raw: DType | undefined): Pick<NpyH
   if (typeof descr !== "string") throw new NpyError("its descr is neither a type string nor a list of fields");
   const [, order = "", letter = "", size = ""] = /^([<>=|]?)([a-zA-Z?])(\d*)/.exec(descr) ?? [];
   const no = (why: string) => new NpyError(`elements of type "${excerpt(descr)}" cannot be read: ${why}`);
-  if (letter === "V") {
+  if (letter === "V" || foreignTypes.test(descr)) {
     if (raw === undefined) {
       throw no(
-        "raw bytes, which is how NumPy writes bfloat16 and all other types of ml_dtypes. " +
+        "raw bytes, which is how NumPy writes bfloat16 and the other types of ml_dtypes. " +
           'Name the type: readNpy(file, { rawDtype: "bfloat16" })',
       );
     }
-    if (!/^[<>=|]?V\d+$/.test(descr) || raw.itemsize !== Number(size)) {
+    if (!/^[<>=|]?[VfW]\d+$/.test(descr) || raw.itemsize !== Number(size)) {
       throw no(`rawDtype ${raw.name} has ${raw.itemsize} bytes`);
     }
     return { dtype: raw, swapped: 0 };

@@ -146,3 +146,17 @@ test("headers of random bytes are refused, and none crashes the reader", async (
     300,
   );
 });
+
+// NumPy writes these types of ml_dtypes under names that it cannot read, and the error spoke of numbers of 64 bits.
+test("types that NumPy writes but does not read are read as the given type", async () => {
+  const file = npy(headerOf("<f1", [2]), Uint8Array.of(0x3c, 0xc0));
+  using view = await readNpy(file, { rawDtype: "float8_e5m2" });
+  assertEquals([view.dtype.name, `${view}`], ["float8_e5m2", "[1 -2]"]);
+  using pairs = await readNpy(npy(headerOf("<W4", [1]), Uint8Array.of(0x00, 0x3c, 0x00, 0xc0)), {
+    rawDtype: "complex32",
+  });
+  assertEquals([pairs.dtype.name, `${pairs}`], ["complex32", "[1.-2.j]"]);
+  await assertRejects(() => readNpy(file), NpyError, "Name the type");
+  await assertRejects(() => readNpy(file, { rawDtype: "complex32" }), NpyError, "rawDtype complex32 has 4 bytes");
+  await assertRejects(() => readNpy(npy(headerOf(">W4", [1]), new Uint8Array(4)), { rawDtype: "complex32" }), NpyError);
+});

@@ -167,8 +167,8 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxActiveMessage.copyTo", [
     ["        left -= count;\n", "", "Bytes past the end of a message are written."],
     [
-      "streams.length > 0 ? host.allocate(this.length) : null",
-      "null",
+      "if (streams.length > 0) {",
+      "if (false) {",
       "A GPU copies from memory that UCX has used for other messages since.",
     ],
     [

@@ -3,13 +3,6 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const vortexMutations: readonly Mutation[] = [
-  ...law("vortex/DeviceArrow.sent", [
-    [
-      "hasViews(field.type) ? array.buffers.slice(0, -1) : array.buffers",
-      "array.buffers",
-      "The sizes of text's data are where no consumer reads them.",
-    ],
-  ]),
   ...law("vortex/VortexArray.id", [
     ["= ++lastId;", "= 1;", "Tests that compare arrays field by field pass, whatever the arrays contain."],
   ]),

@@ -53,6 +53,13 @@ export const vortexDeviceMutations: readonly Mutation[] = [
     ["keep.dictionary && encoding === dictEncoding || ", "", "Dictionaries that should be kept are decoded."],
     ["keep.runEnd && encoding === runEndEncoding", "false", "Runs that should be kept are decoded."],
     ["    decoder.abandon();\n", "", "After an error, memory stays allocated on the device."],
+  ]),
+  ...law("vortex/DeviceArrow.sent", [
+    [
+      "hasViews(field.type) ? array.buffers.slice(0, -1) : array.buffers",
+      "array.buffers",
+      "The sizes of text's data are where no consumer reads them.",
+    ],
     ["    for (const child of children) child.close();\n", "", "Columns of a struct stay allocated on the device."],
   ]),
 ];
