@@ -139,6 +139,44 @@ function importsOf(file: string, text: string): Import[] {
   return found;
 }
 
+/** The names of the values that a source exports: those of functions, classes and variables, and of a list. */
+function exportedValues(file: string, text: string): string[] {
+  const bound = (name: ts.BindingName): string[] =>
+    ts.isIdentifier(name)
+      ? [name.text]
+      : name.elements.flatMap((element) => ts.isBindingElement(element) ? bound(element.name) : []);
+  return ts.createSourceFile(file, text, ts.ScriptTarget.Latest).statements.flatMap((statement) => {
+    if (ts.isExportDeclaration(statement)) {
+      const { exportClause: list, isTypeOnly } = statement;
+      if (isTypeOnly || list === undefined || !ts.isNamedExports(list)) return [];
+      return list.elements.filter(({ isTypeOnly }) => !isTypeOnly).map(({ name }) => name.text);
+    }
+    const isExported = ts.canHaveModifiers(statement) &&
+      ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
+    if (!isExported) return [];
+    if (ts.isVariableStatement(statement)) {
+      return statement.declarationList.declarations.flatMap(({ name }) => bound(name));
+    }
+    const isNamed = ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement);
+    return isNamed && statement.name !== undefined ? [statement.name.text] : [];
+  });
+}
+
+/** Exported values that no import names, of a file that nothing imports as a whole: `file: name`. */
+function unusedExports(sources: readonly (readonly [file: string, text: string])[], imports: readonly Import[]) {
+  const used = new Map<string, Set<string> | null>();
+  for (const { target, names } of imports) {
+    const known = used.getOrInsertComputed(target, () => new Set());
+    if (names === null) used.set(target, null);
+    else for (const name of names) known?.add(name);
+  }
+  return sources.flatMap(([file, text]) => {
+    const names = used.get(file);
+    if (names === null) return [];
+    return exportedValues(file, text).filter((name) => !names?.has(name)).map((name) => `${file}: ${name}`);
+  });
+}
+
 /** Whether other rooms may import a file: a room's door, or a header of `bindings/`. */
 function isDoor(file: string): boolean {
   return file.startsWith("bindings/") || /^src\/\w+\/mod\.ts$/.test(file);
@@ -229,6 +267,36 @@ test("every room has a door, which says what the room is and exports exactly wha
     );
     assertEquals(exported.filter((name) => !used.has(name)), [], door);
   }
+});
+
+/** What imports the sources, beside themselves. */
+const users = ["tests", "tools", "bench", "examples"].flatMap(sources);
+
+test("a file exports what another file imports, and nothing else", () => {
+  const inside = files.filter((file) => file.startsWith("src/") && !isDoor(file) && roomOf(file) !== "public");
+  const others = users.flatMap((file) => importsOf(file, readFileSync(join(root, file), "utf8")));
+  const texts = inside.map((file) => [file, readFileSync(join(root, file), "utf8")] as const);
+  assertEquals(unusedExports(texts, [...imports, ...others]), []);
+});
+
+test("a value that is exported for nothing is found, however it is declared", () => {
+  const text = [
+    "export function one() {}",
+    "export class Two {}",
+    "export const { three, inner: [four] } = layout, five = 5;",
+    "const six = 6;",
+    "export { six as sixth, type Seven };",
+    "export type Eight = number;",
+    "export interface Nine {}",
+  ].join("\n");
+  const found = (user: string) => unusedExports([["src/order/waits.ts", text]], importsOf("src/order/loan.ts", user));
+  const all = ["one", "Two", "three", "four", "five", "sixth"].map((name) => `src/order/waits.ts: ${name}`);
+  assertEquals(found(""), all);
+  assertEquals(found('import { one } from "./other.ts";'), all);
+  assertEquals(found('import { one as first, type Two, four, sixth } from "./waits.ts";'), [all[2], all[4]]);
+  assertEquals(found('export { three } from "./waits.ts";'), all.filter((name) => !name.endsWith("three")));
+  assertEquals(found('const { one } = await import("./waits.ts");'), []);
+  assertEquals(found('import * as waits from "./waits.ts";'), []);
 });
 
 test("an arrow that points up is detected, whichever way it is written", () => {

@@ -96,7 +96,7 @@ const intervals = ["months", "days_milliseconds", "months_days_nanoseconds"] as 
  *
  * @throws {ExchangeError} if the C data interface has no such type, or Causeway does not support it
  */
-export function fieldFromApache({ name, type, nullable, metadata }: ApacheField): ArrowField {
+function fieldFromApache({ name, type, nullable, metadata }: ApacheField): ArrowField {
   return { name, type: typeFromApache(type), nullable, metadata: new Map(metadata) };
 }
 
@@ -186,7 +186,7 @@ export function make(arrow: ApacheArrow<unknown>, name: string, ...args: readonl
 }
 
 /** Converts a field to one of the package. Metadata that is not text is dropped: the package cannot express it. */
-export function fieldToApache(arrow: ApacheArrow<unknown>, field: ArrowField): unknown {
+function fieldToApache(arrow: ApacheArrow<unknown>, field: ArrowField): unknown {
   const type = typeToApache(arrow, field.type);
   return make(arrow, "Field", field.name, type, field.nullable, textsOf(field.metadata));
 }

@@ -8,7 +8,7 @@ import { ffiPort, isAddress, littleEndian } from "../ffi/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 /** The maximum nesting depth of an array's types. */
-export const maxDepth = 64;
+const maxDepth = 64;
 
 /**
  * The maximum number of structs of an array. Real tables have thousands of columns; a corrupt count has more digits.

@@ -31,7 +31,7 @@ export interface CheckOptions {
 }
 
 /** The names of {@linkcode CheckOptions}. */
-export const checkOptionNames: OptionNames<CheckOptions> = { onReport: true, leaks: true, kernels: true };
+const checkOptionNames: OptionNames<CheckOptions> = { onReport: true, leaks: true, kernels: true };
 
 /** A checked driver, and the reports on the program that uses it. Made by {@linkcode checkDriver}. */
 export class CausalityChecker {

@@ -35,7 +35,7 @@ export function hex(address: bigint | number): string {
 }
 
 /** A number of bytes in words. */
-export function bytes(count: number): string {
+function bytes(count: number): string {
   return count === 1 ? "1 byte" : `${count} bytes`;
 }
 

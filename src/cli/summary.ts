@@ -17,12 +17,12 @@ export interface Summary {
 }
 
 /** How many columns an array of this shape has. */
-export function columnsOf(shape: Shape): number {
+function columnsOf(shape: Shape): number {
   return shape.length < 2 ? 1 : shape.at(-1) ?? 1;
 }
 
 /** Sums elements by column, as they come in C order. 64-bit integers are added exactly, all others as numbers. */
-export class ColumnSums {
+class ColumnSums {
   readonly #real: (number | bigint)[];
   readonly #imaginary: number[] | null;
   #next = 0;

@@ -39,7 +39,7 @@ export function isHost({ buffer }: CopyOperand): boolean {
 }
 
 /** The device whose own memory a side is; null for host memory and managed memory. */
-export function homeOf({ buffer }: CopyOperand): CudaDevice | null {
+function homeOf({ buffer }: CopyOperand): CudaDevice | null {
   return buffer.kind === "device" ? buffer.device : null;
 }
 

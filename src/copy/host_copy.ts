@@ -83,7 +83,7 @@ export type RowWalker = (sAt: number, sStep: number, dAt: number, dStep: number,
  * Calls a function for every innermost row of two arrays of one shape, whose elements may differ in size. Axes that are
  * contiguous on both sides are joined first.
  */
-export function eachRow(source: HostArray, destination: HostArray, row: RowWalker): void {
+function eachRow(source: HostArray, destination: HostArray, row: RowWalker): void {
   if (source.layout.volume === 0) return;
   const [s, d] = joined(source.layout, destination.layout);
   const { shape } = d;

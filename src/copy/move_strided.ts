@@ -24,11 +24,6 @@ export function prepareStrided(
   return readyPlan(planHostCopy(axes, itemsize));
 }
 
-/** Moves all elements, as prepared. The two must not overlap. */
-export function movePrepared(ready: ReadyPlan, to: HostPlace, from: HostPlace): void {
-  carryOut(ready, to, from);
-}
-
 /** Moves all elements, once. See {@linkcode prepareStrided}; the two must not overlap. */
 export function moveStrided(
   to: HostPlace,

@@ -61,7 +61,7 @@ export function rowMajorStrides(shape: Shape, volume: number): number[] {
 }
 
 /** As {@linkcode denseStrides}, first axis fastest. */
-export function columnMajorStrides(shape: Shape, volume: number): number[] {
+function columnMajorStrides(shape: Shape, volume: number): number[] {
   const strides = arrayOf(shape.length, 0);
   if (volume === 0) return strides;
   let stride = 1;

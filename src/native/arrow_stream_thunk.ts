@@ -49,7 +49,7 @@ export interface TakeShape {
 }
 
 /** The error number of a stream that has no copies of its schema left: ENOMEM. */
-export const ENOMEM = 12;
+const ENOMEM = 12;
 
 const state = layoutOf(StreamState).offsets;
 

@@ -52,7 +52,7 @@ export interface FloatCodec {
 /** The NaN that binary32 instructions produce. */
 export const NAN32 = 0x7fffffff;
 /** The upper word of the NaN that binary64 instructions produce. */
-export const NAN64_UPPER = 0xfff80000;
+const NAN64_UPPER = 0xfff80000;
 
 function codec16(format: SmallFormat): FloatCodec {
   return {

@@ -54,7 +54,7 @@ export interface CallSignature {
 }
 
 /** Special registers that are constant while a thread runs; those that change are read by `mov` alone. */
-export const specialRegisters: ReadonlySet<string> = new Set([
+const specialRegisters: ReadonlySet<string> = new Set([
   ...["tid", "ntid", "ctaid", "nctaid"].flatMap((name) => ["x", "y", "z"].map((axis) => `%${name}.${axis}`)),
   ...["laneid", "warpid", "nwarpid", "smid", "nsmid", "dynamic_smem_size", "total_smem_size"].map((name) => `%${name}`),
   ...["eq", "le", "lt", "ge", "gt"].map((name) => `%lanemask_${name}`),
@@ -63,13 +63,13 @@ export const specialRegisters: ReadonlySet<string> = new Set([
 const convert = new DataView(new ArrayBuffer(8));
 
 /** The bits of a number as binary32. */
-export function bits32(value: number): bigint {
+function bits32(value: number): bigint {
   convert.setFloat32(0, value);
   return BigInt(convert.getUint32(0));
 }
 
 /** The bits of a number as binary64. */
-export function bits64(value: number): bigint {
+function bits64(value: number): bigint {
   convert.setFloat64(0, value);
   return convert.getBigUint64(0);
 }
@@ -270,7 +270,7 @@ export class InstructionReader {
 }
 
 /** Formats an operand for an error message. */
-export function describe(operand: Operand): string {
+function describe(operand: Operand): string {
   switch (operand.kind) {
     case "name":
     case "not":

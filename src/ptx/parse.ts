@@ -30,7 +30,7 @@ const spaces: ReadonlyMap<string, StateSpace> = new Map([
 const launchDirectives = new Set([".minnctapersm", ".maxnreg", ".maxclusterrank", ".noreturn"]);
 
 /** Reads a float literal: the bits as written (`0f`, `0d`), or decimal digits. */
-export function readFloat(text: string): { value: number; single: number | null; double: bigint | null } {
+function readFloat(text: string): { value: number; single: number | null; double: bigint | null } {
   const bits = new DataView(new ArrayBuffer(8));
   if (/^0f/i.test(text)) {
     const single = Number.parseInt(text.slice(2), 16);

@@ -129,7 +129,7 @@ const lock: readonly Operation[] = [
 ];
 
 /** Jumps to a label if a register and a negated address add up to zero. */
-export function ifSame(register: Register, minus: number, label: string): Operation[] {
+function ifSame(register: Register, minus: number, label: string): Operation[] {
   return [["copy", "axis", register], ["addFrom", "axis", "kept", minus], ["ifZero", "axis", label]];
 }
 

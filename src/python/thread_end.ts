@@ -8,7 +8,7 @@ import { cString, FfiError, ffiPort, libc, littleEndian, NativeArena } from "../
 import { mapExecutable } from "../native/mod.ts";
 
 /** What the code calls: addresses of interpreter functions. */
-export const lockFunctions = {
+const lockFunctions = {
   /** `int PyGILState_Check(void)`: whether this thread holds the lock. */
   check: "ptr",
   /** `void PyGILState_Release(PyGILState_STATE)`. */

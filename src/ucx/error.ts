@@ -7,7 +7,7 @@ import { ucs_status_t } from "../../bindings/ucp_types.ts";
 import { constantName } from "../ffi/mod.ts";
 
 /** The name of a `ucs_status_t`, for example `UCS_ERR_UNREACHABLE`. */
-export function statusName(status: number): string {
+function statusName(status: number): string {
   return constantName(ucs_status_t, status) ?? `ucs_status_t(${status})`;
 }
 

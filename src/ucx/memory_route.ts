@@ -16,7 +16,7 @@ export type Located = Pick<MemoryBuffer, "kind" | "pool" | "device" | "stream">;
  * What UCX knows of CUDA, as far as this memory goes: nothing if its GPU is a simulated one, whose memory is the host's.
  * UCX would take it for a real one's.
  */
-export function cudaFor({ device }: Located, cuda: PoolStaging | null): PoolStaging | null {
+function cudaFor({ device }: Located, cuda: PoolStaging | null): PoolStaging | null {
   return device === null || cuda === null || cuda.knows(device) ? cuda : null;
 }
 

@@ -30,7 +30,7 @@ export function ucxxTag(messageTag: bigint, tag: bigint): bigint {
 }
 
 /** Size of a greeting in bytes. */
-export const greetingBytes = 16;
+const greetingBytes = 16;
 
 /** Encodes a greeting: the number of our side's messages, and a hash of it. */
 export function writeGreeting(messageTag: bigint): Uint8Array<ArrayBuffer> {

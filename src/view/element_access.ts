@@ -105,7 +105,7 @@ function memoryOf({ buffer }: ArrayParts): DataView<ArrayBuffer> {
 }
 
 /** @throws {TypeError} for memory that the host cannot access, with the ways to copy the elements to the host */
-export function checkOnHost({ buffer }: ArrayParts, doing: string): void {
+function checkOnHost({ buffer }: ArrayParts, doing: string): void {
   if (buffer.isHostAccessible) return;
   throw new TypeError(
     `Cannot ${doing} from the host: expected host memory. \`await view.toTypedArray()\` copies ` +

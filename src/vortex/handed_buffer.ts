@@ -125,7 +125,7 @@ class OnHost implements OwnedBuffer {
 }
 
 /** Bytes of memory that the host can access, aligned to 8: a copy if they are not. */
-export function hostBytes(memory: MemoryBuffer): Bytes {
+function hostBytes(memory: MemoryBuffer): Bytes {
   hostWaits(memory);
   const bytes = memory.bytes();
   if (memory.ptr % 8n !== 0n) return bytes.slice();

@@ -179,7 +179,7 @@ export interface RoundTrips {
 }
 
 /** How many objects the server sends back: one for each timed round trip, and one more, which is compared. */
-export function roundTripsOf({ warmup, iterations }: RoundTrips): number {
+function roundTripsOf({ warmup, iterations }: RoundTrips): number {
   return warmup + iterations + 1;
 }
 

@@ -25,7 +25,7 @@ export interface GraphResource {
  * The last launch of an executable. Earlier launches have completed before it begins, on whatever streams, so they need
  * not be noted.
  */
-export class LastLaunch implements Disposable {
+class LastLaunch implements Disposable {
   /**
    * The stream of the launch, retained, but not the user's object; null if it is foreign, and may be destroyed at any
    * time.

@@ -79,7 +79,7 @@ export function explainFailure(
 }
 
 /** What is known about both sides' UCX versions. */
-export function versions(here: string, there: string | null): string {
+function versions(here: string, there: string | null): string {
   const other = there === null ? "the other side's version is not known here" : `the other side ${there}`;
   return `This side has UCX ${here}, ${other}: versions that are far apart do not connect. ` +
     "CAUSEWAY_LIBUCP names the libucp to use";

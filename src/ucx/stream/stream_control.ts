@@ -32,7 +32,7 @@ export interface StreamControl {
 /**
  * Whether it stays true until the endpoint is closed, even for an endpoint back to the sender that is created later.
  */
-export function isLasting(kind: StreamControl["kind"]): kind is "cancelled" | "writing" {
+function isLasting(kind: StreamControl["kind"]): kind is "cancelled" | "writing" {
   return kind === "cancelled" || kind === "writing";
 }
 

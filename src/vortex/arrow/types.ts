@@ -34,7 +34,7 @@ export function arrowDecimalBits(precision: number): 128 | 256 {
 }
 
 /** Bits of dictionary indices: signed, and wide enough for every unsigned code, as Vortex itself exports them. */
-export const indexBits = { u8: 16, u16: 32, u32: 64 } as const;
+const indexBits = { u8: 16, u16: 32, u32: 64 } as const;
 
 /**
  * The field of a dtype: text and bytes by views, lists by 32-bit offsets, decimals by 128 bits, or 256, extensions

@@ -77,7 +77,7 @@ function endUnless(ptx: PtxWriter, index: Register, count: Register): void {
 const ones = (bits: number) => `0x${((1n << BigInt(bits)) - 1n).toString(16)}`;
 
 /** The names of the steps' parameters: `s0`, and also `t0` for steps that have two. */
-export function stepParameters(steps: readonly Step[]): string[] {
+function stepParameters(steps: readonly Step[]): string[] {
   return steps.flatMap(({ kind }, index) =>
     kind === "add" ? [`s${index}`] : kind === "alp" ? [`s${index}`, `t${index}`] : []
   );

@@ -56,7 +56,7 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
 
 // law vortex/viewsOf: vortex/core/built
 /** Builds a view of each range of bytes. The offsets must have been checked. */
-export function viewsOf(bytes: Bytes, offsets: WholeNumbers, allocate: Allocate): Bytes {
+function viewsOf(bytes: Bytes, offsets: WholeNumbers, allocate: Allocate): Bytes {
   const length = offsets.length - 1;
   const views = allocate(16 * length);
   const words = new Uint32Array(views.buffer, 0, 4 * length);

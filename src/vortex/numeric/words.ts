@@ -21,7 +21,7 @@ export function words32(bytes: Uint8Array): Int32Array {
 }
 
 /** Bytes as 16-bit words. */
-export function words16(bytes: Uint8Array): Uint16Array {
+function words16(bytes: Uint8Array): Uint16Array {
   return new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 1);
 }
 

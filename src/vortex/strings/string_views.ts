@@ -23,7 +23,7 @@ export const INLINE_BYTES = 12;
 export const MAX_BUFFER_BYTES = 0x7fff_ffff;
 
 /** Readable bytes after a data buffer: a view's words are read whole, wherever a string ends. */
-export const SLACK_BYTES = 16;
+const SLACK_BYTES = 16;
 
 /** Rows that share a data buffer. */
 export interface Part {
@@ -126,7 +126,7 @@ export function decodeStrings(
  * @param index the data buffer's index
  * @param at where the first row begins in it
  */
-export function writeViews(
+function writeViews(
   views: Int32Array,
   start: number,
   end: number,
