@@ -93,7 +93,9 @@ try {
     }
     return all;
   });
-  /** Medians of a kind of time in each runtime, over those of a program that does nothing; and the least over the least. */
+  /**
+   * Medians of a kind of time in each runtime, over those of a program that does nothing; and the least over the least.
+   */
   const over = (name: string, kind: keyof Times) =>
     times.map((all) => {
       const of = (one: string) => (all.get(one) ?? []).map((time) => time[kind]);

@@ -6,8 +6,8 @@
  * pipes that are watched as a worker watches UCX (`ucx_watch.ts`).
  * What has no counterpart is in `ucx_alone.ts`, and printed first.
  *
- * Usage: ucx.ts [--rounds=5] [--gpu | --gpus] [filter]      filter: part of the name of a row; --gpu: a GPU's memory alone,
- * both processes on the first one; --gpus: each on one of its own
+ * Usage: `ucx.ts [--rounds=5] [--gpu | --gpus] [filter]`. `filter`: part of the name of a row; `--gpu`: a GPU's memory
+ * alone, both processes on the first one; `--gpus`: each on one of its own.
  *
  * @module
  */

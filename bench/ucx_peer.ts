@@ -39,8 +39,8 @@ const batches = 100;
 const warmUp = 50;
 
 /**
- * Half round trips, in microseconds: the median over batches. Like C, what is awaited posts its receive while its send is
- * in flight.
+ * Half round trips, in microseconds: the median over batches. Like C, what is awaited posts its receive while its send
+ * is in flight.
  */
 async function latency(endpoint: UcxEndpoint, worker: UcxWorker, job: Job): Promise<number> {
   const { role, how, count } = job;

@@ -1,6 +1,7 @@
 /**
- * Another floor of bench/ucx.ts: the same two processes send one byte back and forth over a Unix socket of the runtime's
- * own (`node:net`), each sleeping in its event loop until the byte comes. Prints and reads as `ucx_peer.ts` does.
+ * Another floor of bench/ucx.ts: the same two processes send one byte back and forth over a Unix socket of the
+ * runtime's own (`node:net`), each sleeping in its event loop until the byte comes. Reads and prints what `ucx_peer.ts`
+ * does.
  *
  * @module
  */

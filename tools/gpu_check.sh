@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks Causeway on a machine with GPUs, where no package registry needs to be reachable: doctor, the demo on the small
-# and on a large array, and the tests under tests/gpu. Writes a report for bench/results/. CUDA_VISIBLE_DEVICES says how many
-# of the GPUs are used, CAUSEWAY_COMMIT what is checked, where there is no repository to ask.
+# and on a large array, and the tests under tests/gpu. Writes a report for bench/results/. CUDA_VISIBLE_DEVICES says how
+# many of the GPUs are used, CAUSEWAY_COMMIT what is checked, where there is no repository to ask.
 # Usage: tools/gpu_check.sh /path/to/deno|/path/to/bun OUT_DIR
 set -u
 runtime=$1 out=$2

@@ -5,8 +5,8 @@
  * processors: so no processor waits for the other runtime, and no process retains what all earlier tests left behind
  * (Bun collects the garbage of all files of a process together, which made some tests a hundred times slower).
  *
- * Usage: test.ts [--runs=K] [--check] [path ...]      --runs: every property on K times as many generated cases; --check:
- * `deno task check` runs beside the tests
+ * Usage: `test.ts [--runs=K] [--check] [path ...]`. `--runs`: every property on K times as many generated cases;
+ * `--check`: `deno task check` runs beside the tests.
  *
  * @module
  */
@@ -142,8 +142,8 @@ function testsIn(folder: string): string[] {
 }
 
 /**
- * Folders of tests and test files beside them, so that no long one runs alone at the end: first the files, some of which
- * are among the longest, then the folders, the largest first.
+ * Folders of tests and test files beside them, so that no long one runs alone at the end: first the files, some of
+ * which are among the longest, then the folders, the largest first.
  */
 function allPaths(): string[] {
   const byPath = Map.groupBy(testsIn("tests"), (name) => name.split(sep, 1)[0] ?? name);

@@ -140,7 +140,9 @@ export class ArrowStream implements Iterable<ArrowArray> {
   }
 
   // law arrow/ArrowStream.run: arrow/stream, python/arrow_capsules
-  /** Calls the producer. If it calls JavaScript, which closes the stream, that is released when the producer returns. */
+  /**
+   * Calls the producer. If it calls JavaScript, which closes the stream, that is released when the producer returns.
+   */
   #run(work: () => void): void {
     if (this.#isRunning) throw new TypeError("Cannot read an ArrowStream inside its own producer");
     this.#isRunning = true;

@@ -48,8 +48,8 @@ type Report = (step: string, bytes: number, since: number, copies: number | "", 
 /**
  * Runs the demo.
  *
- * @throws {UsageError} if the file cannot be read, its elements cannot be added up, or it is a `.vortex` file that has no
- *   column of numbers without nulls
+ * @throws {UsageError} if the file cannot be read, its elements cannot be added up, or it is a `.vortex` file that has
+ *   no column of numbers without nulls
  * @throws {DemoError} if a step's result is wrong, or the second process does not answer
  */
 export async function runDemo(options: DemoOptions = {}): Promise<void> {

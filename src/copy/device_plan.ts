@@ -51,7 +51,9 @@ const narrowRow = 512;
 /** The largest pitch that the driver accepts, in bytes. */
 const maxPitch = 2 ** 31 - 1;
 
-/** A sector of the L2 cache, in bytes: elements closer together than this are read just as efficiently without a tile. */
+/**
+ * A sector of the L2 cache, in bytes: elements closer together than this are read just as efficiently without a tile.
+ */
 const sector = 32;
 
 /** Shorter axes leave most of a tile empty. */

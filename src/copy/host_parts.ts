@@ -6,7 +6,9 @@
  */
 import type { HostPlan, PlacedMove } from "./host_plan.ts";
 
-/** Minimum bytes per thread: two are faster from 16 MiB on, including their start and end, slightly for a single run. */
+/**
+ * Minimum bytes per thread: two are faster from 16 MiB on, including their start and end, slightly for a single run.
+ */
 const minBytesPerThread = 8 * 2 ** 20;
 
 /** More threads than this find the memory saturated. */

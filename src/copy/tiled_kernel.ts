@@ -50,9 +50,9 @@ interface Cell {
  * is transposed.
  *
  * Here a word holds `lanes` of the problem's words: narrow ones are moved four bytes at a time. A thread reads the
- * words of as many adjacent rows, transposes them in registers, and stores them in shared memory as the words of as many
- * columns. Words that adjacent threads store are padded one word further apart than needed, so that no two threads hit
- * the same bank. Converted elements have one lane, and are converted when they leave the tile.
+ * words of as many adjacent rows, transposes them in registers, and stores them in shared memory as the words of as
+ * many columns. Words that adjacent threads store are padded one word further apart than needed, so that no two threads
+ * hit the same bank. Converted elements have one lane, and are converted when they leave the tile.
  */
 export function tiledKernel(problem: CoalescedCopy, { along, lanes, cells, threads }: Tiled): CopyKernel {
   const { axes, conversion, word: size, fromWord: fromSize } = problem;

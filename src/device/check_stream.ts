@@ -48,7 +48,7 @@ interface Place {
 const placeNames: OptionNames<Place> = { stream: true, device: true };
 
 /**
- * Whether the options name only a place, as nearly all do: comparing with two names is faster than looking each name up.
+ * Whether the options name only a place, as nearly all do: comparing with two names is faster than looking each one up.
  */
 function isPlace(options: unknown): boolean {
   if (typeof options !== "object" || options === null) return false;

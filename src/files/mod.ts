@@ -5,8 +5,8 @@
  * read by a parser for the subset of Python that it uses (`python_literal.ts`): nothing is evaluated or unpickled.
  * `readNpy` lets `fill.ts` copy a source's next bytes (`source.ts`) to their memory, block by block: directly to host
  * memory, to a device through pinned blocks in stream order. `openNpy` maps a file instead. `readNpz` finds its members
- * (`zip.ts`) and reads each as a file. `writeNpy` and `writeNpz` do the reverse, to a file that replaces an existing one
- * once it is complete (`new_file.ts`).
+ * (`zip.ts`) and reads each as a file. `writeNpy` and `writeNpz` do the reverse, to a file that replaces an existing
+ * one once it is complete (`new_file.ts`).
  *
  * @module
  */

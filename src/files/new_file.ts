@@ -26,8 +26,8 @@ function missingFolder(path: string | URL): string {
 
 // law files/checkNotMapped: files/open_npy
 /**
- * Refuses a file that this process has mapped: if it is truncated, its views, perhaps those to be written, end there, and
- * if it is replaced, they are no longer the file's.
+ * Refuses a file that this process has mapped: if it is truncated, its views, perhaps those to be written, end there,
+ * and if it is replaced, they are no longer the file's.
  */
 function checkNotMapped(path: string | URL): void {
   const fs = nodeBuiltin("node:fs");

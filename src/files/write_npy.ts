@@ -27,8 +27,8 @@ const writeNpyOptionNames: OptionNames<WriteNpyOptions> = { onProgress: true };
  * promise settles.
  *
  * A file that is there stays until the new one is complete, and replaces it, so readers see one of the two; if writing
- * fails, it is as before. What cannot be replaced is written in place, and incomplete if that fails: a pipe or a device,
- * a file with several names or of another user or group, and a file in a folder that may not be written to.
+ * fails, it is as before. What cannot be replaced is written in place, and incomplete if that fails: a pipe or a
+ * device, a file with several names or of another user or group, and a file in a folder that may not be written to.
  *
  * A stream gets the same bytes in blocks of 8 MiB at most, as it takes them, and is closed; or aborted if that fails.
  *

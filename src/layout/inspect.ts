@@ -19,9 +19,9 @@ const made = new WeakSet<object>();
 
 // law layout/showAs: layout/inspect
 /**
- * Makes the console show the instances of a class for human readers: in a line, or a few. As text, `${object}`, they are
- * the same, unless the class has a `toString` of its own, and so they are in JSON, as in a log: what holds memory, a
- * handle or a stream has no other value there. Called once, in a `static` block of the class, so that private members
+ * Makes the console show the instances of a class for human readers: in a line, or a few. As text, `${object}`, they
+ * are the same, unless the class has a `toString` of its own, and so they are in JSON, as in a log: what holds memory,
+ * a handle or a stream has no other value there. Called once, in a `static` block of the class, so that private members
  * can be read. The methods do not appear in the class's type.
  *
  * If the function throws, the error is shown instead: a console must not fail because of the object it shows.

@@ -6,8 +6,8 @@
  * packing) are functions over plain arrays of numbers, one file each, and return a new layout. A `DType` is the type of
  * an element, in the conventions of DLPack, NumPy and Arrow, and reads and writes one element of a DataView.
  *
- * What the rooms above share is here, too, as they all may import this one: checks of options, names and descriptions of
- * objects.
+ * What the rooms above share is here, too, as they all may import this one: checks of options, and names and
+ * descriptions of objects.
  *
  * @module
  */

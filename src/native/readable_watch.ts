@@ -19,8 +19,8 @@ export interface ReadableWatch {
   /** Sets whether the watch keeps the process alive; initially it does. */
   keepAlive(on: boolean): void;
   /**
-   * C calls of one argument, which any thread may make once, that end the watch when this thread has ended without closing
-   * it. One of the descriptors must be readable then.
+   * C calls of one argument, which any thread may make once, that end the watch when this thread has ended without
+   * closing it. One of the descriptors must be readable then.
    */
   endings(): readonly NativeCall[];
   /** Stops calling back; the descriptors may then be closed. Closing twice is harmless. */

@@ -233,8 +233,8 @@ function newestMasking(): Masking {
 /**
  * Runs `work` with attributes for threads that never receive a signal.
  *
- * This thread should not block signals meanwhile: to terminate a Worker, Bun suspends its thread by a signal, and holds a
- * lock until that has arrived. If it is blocked, and the Worker then waits for the lock, both wait forever.
+ * This thread should not block signals meanwhile: to terminate a Worker, Bun suspends its thread by a signal, and holds
+ * a lock until that has arrived. If it is blocked, and the Worker then waits for the lock, both wait forever.
  */
 function withoutSignals<T>(arena: NativeArena, masking: Masking, work: (attributes: bigint) => T): T {
   const { sigfillset, pthread_sigmask } = libc().threads;

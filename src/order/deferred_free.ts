@@ -157,7 +157,10 @@ export function pollIfFew(): void {
   if (pending.length <= few) pollQuietly();
 }
 
-/** Polls for a caller that errors of other memory do not concern: they are not thrown, and reported if `CAUSEWAY_LEAKS=1`. */
+/**
+ * Polls for a caller that errors of other memory do not concern: they are not thrown, but reported
+ * if `CAUSEWAY_LEAKS=1`.
+ */
 function pollQuietly(): void {
   try {
     runAll([() => retryBlocked(isBlockedByCapture), () => freeWhere(isOver)]);

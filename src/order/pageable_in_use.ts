@@ -29,7 +29,9 @@ const open = new Set<InFlight>();
 let isWanted = false;
 
 // law order/markClosed: order/pageable_in_use
-/** If memory in flight was closed, marks the ends of all streams that have some, and frees each when they have passed. */
+/**
+ * If memory in flight was closed, marks the ends of all streams that have some, and frees each when they have passed.
+ */
 export function markClosed(): void {
   if (!isWanted) return;
   isWanted = false;

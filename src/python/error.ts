@@ -107,9 +107,9 @@ export class PythonError extends Error {
   }
 
   /**
-   * The exception, with its attributes: `error.value?.errno` of an OSError, `error.value?.exceptions` of a group. It has
-   * no traceback any more, which would keep the variables of its frames alive, unless something else in Python has the
-   * exception. Released with this error, once that has been collected, or by `$close()`. Null if Python reported a
+   * The exception, with its attributes: `error.value?.errno` of an OSError, `error.value?.exceptions` of a group. It
+   * has no traceback any more, which would keep the variables of its frames alive, unless something else in Python has
+   * the exception. Released with this error, once that has been collected, or by `$close()`. Null if Python reported a
    * failure without an exception, and if 256 later errors were caught, without awaiting anything, before this property
    * was first read.
    */

@@ -1,7 +1,8 @@
 /**
- * How long the exception of an error is kept: until the error has been collected, which JavaScript reports between turns
- * of the event loop. A program that catches a million errors one after the other should not keep a million exceptions,
- * so of those that it catches without awaiting anything, outside functions that Python calls, only the last are kept.
+ * How long the exception of an error is kept: until the error has been collected, which JavaScript reports between
+ * turns of the event loop. A program that catches a million errors one after the other should not keep a million
+ * exceptions, so of those that it catches without awaiting anything, outside functions that Python calls, only the last
+ * are kept.
  *
  * @module
  */

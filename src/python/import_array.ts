@@ -26,8 +26,8 @@ export function isArray(python: Interpreter, object: bigint): boolean {
 
 // law python/offersArray: python/instance_protocols
 /**
- * Whether an object offers one of the array protocols itself, like a namespace, though its type does not. The attributes
- * of a class are those of its instances.
+ * Whether an object offers one of the array protocols itself, like a namespace, though its type does not. The
+ * attributes of a class are those of its instances.
  */
 export function offersArray(python: Interpreter, object: bigint): boolean {
   if (python.typeFlags(object) & Py_TPFLAGS.TYPE_SUBCLASS) return false;
@@ -47,8 +47,8 @@ function offers(python: Interpreter, object: bigint, name: string, isAsked: bool
  * or collected.
  *
  * @param object borrowed
- * @param isAsked whether a program has asked for a view. Other results stay objects if they are more than arrays: images
- *   of Pillow, whose array interfaces have new bytes each time
+ * @param isAsked whether a program has asked for a view. Other results stay objects if they are more than arrays:
+ *   images of Pillow, whose array interfaces have new bytes each time
  * @throws {ExchangeError} if it cannot be imported as it is
  * @throws {PythonError} if its owner refuses to export it
  */

@@ -270,7 +270,7 @@ export class Interpreter {
     try {
       this.beforeUnlock?.();
     } finally {
-      // Left by a RangeError of JavaScript's stack, before the call's own error could be taken. The next call would fail.
+      // Left by a RangeError of JavaScript's stack, before the call's own error could be taken: the next would fail.
       const { errors } = this.api;
       if (errors.PyErr_Occurred() !== 0n) errors.PyErr_Clear();
       this.api.threads.PyGILState_Release(this.#state);
@@ -551,8 +551,8 @@ export class Interpreter {
 
   // law python/Interpreter.callFramed: python/object, python/frame, python/leaks
   /**
-   * As {@linkcode Interpreter.tryCall}, from a frame of the module `__main__`, for functions that inspect their caller's
-   * frame. The frame costs 100 ns, half of the shortest call.
+   * As {@linkcode Interpreter.tryCall}, from a frame of the module `__main__`, for functions that inspect their
+   * caller's frame. The frame costs 100 ns, half of the shortest call.
    *
    * @param keywords a dict, or 0n
    * @returns 0n if it raised an exception, which is then pending

@@ -92,7 +92,9 @@ export class JavaScriptSide {
     python.hasExports = true; // polls find out which functions Python has released
   }
 
-  /** For Python: the C calls that end the watch with this thread, each a function and its argument; None if it is main. */
+  /**
+   * For Python: the C calls that end the watch with this thread, each a function and its argument; None if it is main.
+   */
   #endings(): bigint {
     const python = this.#python;
     if (!ffiPort().isWorker) return python.retain(python.singletons.none);
@@ -111,7 +113,7 @@ export class JavaScriptSide {
     return python.callHelper("function_of", [python.smallInteger(key), python.text(String(fn.name))]);
   }
 
-  /** Not made before it is needed: Deno does not free one that is open when its Worker ends, nor two descriptors with it. */
+  /** Made when it is needed: Deno does not free one that is open when its Worker ends, nor two descriptors with it. */
   #makeEntrance(): NativeCallback {
     const python = this.#python;
     const callback = ffiPort().callback(

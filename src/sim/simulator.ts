@@ -18,8 +18,8 @@ export class Simulator extends SimulatorState {
   /** How often each task was queried. After a number of queries, chosen by the seed, it is forced to run. */
   readonly #queryCounts = new WeakMap<Task, number>();
   /**
-   * How often tasks of each stream were found pending since one of it ran, with the same limit: a program that polls may
-   * record a new event, which is a new task, for each query.
+   * How often tasks of each stream were found pending since one of it ran, with the same limit: a program that polls
+   * may record a new event, which is a new task, for each query.
    */
   readonly #pendingCounts = new Map<number, number>();
   readonly #maxNotReady: number;

@@ -57,7 +57,9 @@ export function atNextTurn(act: () => void): void {
   else void serving.then(act);
 }
 
-/** How long {@linkcode turnIfDue} lets promises follow each other, in milliseconds; how often it looks, and since when. */
+/**
+ * How long {@linkcode turnIfDue} lets promises follow each other, in milliseconds; how often it looks, and since when.
+ */
 const turnEvery = 1;
 const lookEvery = 16;
 let looked = 0;

@@ -13,8 +13,8 @@ export type Located = Pick<MemoryBuffer, "kind" | "pool" | "device" | "stream">;
 
 // law ucx/cudaFor: ucx/explain
 /**
- * What UCX knows of CUDA, as far as this memory goes: nothing if its GPU is a simulated one, whose memory is the host's.
- * UCX would take it for a real one's.
+ * What UCX knows of CUDA, as far as this memory goes: nothing if its GPU is a simulated one, whose memory is the
+ * host's. UCX would take it for a real one's.
  */
 function cudaFor({ device }: Located, cuda: PoolStaging | null): PoolStaging | null {
   return device === null || cuda === null || cuda.knows(device) ? cuda : null;

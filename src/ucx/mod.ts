@@ -21,7 +21,7 @@
  * operation and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and passes the result to
  * `Progress.begun` (`begunForeign` if UCX allocates the request). `UcxEndpoint` (`endpoint.ts`) gets a method or
  * getter that leads to it, `bindings/ucp.ts` the function, and `features` or `remoteFeatures` in `ucx.ts` the feature
- * that it needs. `TagSender` is the same, tuned: it passes no closure, and JavaScript's memory without taking its address.
+ * that it needs. `TagSender` is the same, tuned: no closure is passed, nor the address of JavaScript's memory taken.
  *
  * @module
  */

@@ -78,8 +78,8 @@ export interface Watched {
 
 /**
  * Sleeping workers that have pending promises. Often nothing else references them: a promise does not reference what
- * will settle it, and the async function that awaits it, with a worker among its variables, is kept alive by the promise
- * alone. A sleeping worker that is not in this set can be collected.
+ * will settle it, and the async function that awaits it, with a worker among its variables, is kept alive by the
+ * promise alone. A sleeping worker that is not in this set can be collected.
  */
 const awaited = new Set<Progress>();
 

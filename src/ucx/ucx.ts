@@ -121,8 +121,8 @@ export class Ucx {
    * @throws {FfiError} if the process has opened another libucp before
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
    * @throws {RangeError} if `stagingBytes` is not a number of bytes
-   * @throws {TypeError} if an option has the wrong type, a setting is no text, or this UCX takes it from the environment alone: a transport's own,
-   *   before 1.17
+   * @throws {TypeError} if an option has the wrong type, a setting is no text, or this UCX takes it from the
+   *   environment alone: a transport's own, before 1.17
    */
   static open(options: UcxOptions = {}): Ucx {
     checkOptions(options, ucxOptionNames);

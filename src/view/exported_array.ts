@@ -17,7 +17,7 @@ import {
 import { type DTypeName, none } from "../layout/mod.ts";
 import { ElementArray } from "./element_array.ts";
 
-/** Exports of a view to other libraries: without a copy, unless the consumer asks for one, or the memory ends with this Worker. */
+/** Exports of a view to other libraries: without a copy unless it is asked for, or the memory ends with this Worker. */
 export abstract class ExportedArray<D extends DTypeName = DTypeName> extends ElementArray<D> {
   /** See that of {@linkcode ShapedArray}. */
   protected constructor() {

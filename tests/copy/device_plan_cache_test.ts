@@ -91,7 +91,9 @@ function decideAfresh({ source, destination, alignment, canLaunch, conversion }:
   return decide(source, destination, alignment, canLaunch, conversion);
 }
 
-/** Whether a value consists of plain objects, arrays, and what they can be compared by: nothing that can hold memory. */
+/**
+ * Whether a value consists of plain objects, arrays, and what they can be compared by: nothing that can hold memory.
+ */
 function isData(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return typeof value !== "function";
   const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;

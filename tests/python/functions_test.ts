@@ -309,7 +309,7 @@ test(
   },
 );
 
-// A function that had run for five seconds was refused as well, its result was lost; one that was refused ran afterwards.
+// A function that had run for five seconds was refused, too, its result was lost; one that was refused ran later.
 test(
   ...needs(missing, "a function that has begun is waited for, and one that was refused is not called later"),
   async () => {

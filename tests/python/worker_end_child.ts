@@ -1,6 +1,6 @@
 /**
- * Starts Workers that use Python, and ends them, one after the other; prints how many threads and descriptors this process
- * has after the first few, and after all of them: `worker_end_child.ts PYTHON WAY terminate|exit`.
+ * Starts Workers that use Python, and ends them, one after the other; prints how many threads and descriptors this
+ * process has after the first few, and after all of them: `worker_end_child.ts PYTHON WAY terminate|exit`.
  */
 import { readdirSync } from "node:fs";
 import process from "node:process";

@@ -25,7 +25,7 @@ for (const way of ways) {
         args: [executable, way, end],
       }) as { counts: [number, number][]; errors: string[]; answer: number };
       assert(first !== undefined && last !== undefined);
-      // Deno keeps two of each Worker that has a callback when it ends (2.9.6). The runtimes' own pools change by a few.
+      // Deno keeps two of each Worker that has a callback when it ends (2.9.6). The runtimes' own pools vary a little.
       const kept = isBun || !way.includes("function") ? 0 : 20;
       const grown = `threads and descriptors: ${first}, and after ten more Workers ${last}`;
       assert(last[0] <= first[0] + 4 && last[1] <= first[1] + kept + 4, grown);

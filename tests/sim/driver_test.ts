@@ -82,7 +82,7 @@ test("each of several events of a context is found done after as many queries as
   assertEquals(left, []);
 });
 
-// Queries were counted only by task: each new event, which is a new task, began from none, and `isReady` records one a call.
+// Queries were counted only by task: each new event, a new task, began from none, and `isReady` records one a call.
 test("repeated queries come to an end if each asks about an event recorded for it", () => {
   for (const schedule of ["latest", "random", "round-robin"] as const) {
     for (const seed of seeds) {

@@ -1,6 +1,6 @@
 /**
- * The libucp of a wheel, for what the system's cannot do: Debian's is 1.13, the wheel that UCXX's package brings is newer
- * and knows CUDA.
+ * The libucp of a wheel, for what the system's cannot do: Debian's is 1.13, the wheel that UCXX's package brings is
+ * newer and knows CUDA.
  *
  * @module
  */
@@ -12,7 +12,9 @@ import process from "node:process";
 export const wheelAdvice =
   "pip install ucxx-cu13 numpy, and CAUSEWAY_UCXX_PYTHON=its interpreter, or CAUSEWAY_LIBUCP of the wheel libucx-cu13";
 
-/** The path of the wheel's library: that of `CAUSEWAY_LIBUCP`, or the one beside UCXX's package; null if there is none. */
+/**
+ * The path of the wheel's library: that of `CAUSEWAY_LIBUCP`, or the one beside UCXX's package; null if there is none.
+ */
 export function ucxOfWheel(): string | null {
   const { CAUSEWAY_LIBUCP: named, CAUSEWAY_UCXX_PYTHON: python } = process.env;
   if (named !== undefined) return named;

@@ -1,4 +1,4 @@
-/** JavaScript's memory in operations in flight: a transfer is found, and the look for it is at memory, not at operations. */
+/** JavaScript's memory in operations in flight: a transfer is found by looking at memory, not at operations. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { none } from "../../src/layout/mod.ts";

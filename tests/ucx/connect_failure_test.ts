@@ -123,8 +123,9 @@ for (const [theirs, ours] of [["none", "peer"], ["peer", "none"]] as const) {
     `a listener with errors "${theirs}" and a client with "${ours}" do not connect, for that reason`,
     patiently,
     async () => {
-      // It said that nobody listens, the listener asks for a secret, or does not speak UCX: none was true. Two processes:
-      // with both sides in one, UCX 1.13 has ended it with a failed assertion (uct_tcp_sockcm_ep_progress_send).
+      // It said that nobody listens, the listener asks for a secret, or does not speak UCX: none was true. There are
+      // two processes, since UCX 1.13 has ended one that had both sides with a failed assertion
+      // (uct_tcp_sockcm_ep_progress_send).
       const script = new URL("versions_child.ts", import.meta.url);
       const listening = startScript(script, { args: ["listen", "-", "-", theirs], env: { UCX_LOG_FILE: "stderr" } });
       try {

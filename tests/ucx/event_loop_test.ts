@@ -77,7 +77,7 @@ test("while nothing arrives at sockets they are served seldom, but still served"
   await saturate(ucx, () => performance.now() - start > 500);
   const elapsed = performance.now() - start;
   if (ffiPort().turnWithSockets === null) return; // every turn serves them
-  // Every 50 ms; more often where the runtime has events of its own, as a busy machine gives it. Each turn would be 500.
+  // Every 50 ms; more often where the runtime has events of its own, as on a busy machine. Each turn would be 500.
   assert(times.length >= 1 && times.length <= elapsed / 20, `${times.length} times in ${elapsed} ms`);
 });
 

@@ -1,6 +1,7 @@
 /**
- * Connections over IPv6, by a UCX that makes them, as UCX_TCP_AF_PRIO or the config says. The first argument selects one: `native`, `secret`, or `refused`, an
- * IPv4 address where UCX uses IPv6. Prints the version of UCX when all is as it should be.
+ * Connections over IPv6, by a UCX that makes them, as UCX_TCP_AF_PRIO or the config says. The first argument selects
+ * one: `native`, `secret`, or `refused`, an IPv4 address where UCX uses IPv6. Prints the version of UCX when all is as
+ * it should be.
  */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import process from "node:process";

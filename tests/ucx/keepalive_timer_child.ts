@@ -1,6 +1,6 @@
 /**
- * Lets workers idle, and prints as JSON whether UCX has made timers, they have stopped, stay stopped, and the outcome at
- * the end. The first argument selects how the workers connect:
+ * Lets workers idle, and prints as JSON whether UCX has made timers, they have stopped, stay stopped, and the outcome
+ * at the end. The first argument selects how the workers connect:
  *
  * - `address`: two workers of this process, by address; then by an address without an identity, until the
  *   endpoint is closed

@@ -62,8 +62,9 @@ for (const progress of progressModes) {
       const { user, system } = process.cpuUsage(before);
       return (user + system) / 1_000_000;
     };
-    // Busy polls at every turn of the event loop; sleeping modes leave the processor to the runtime's own threads, which
-    // may still work for earlier tests, and other processes may leave less to a busy worker: so a few seconds may pass.
+    // Busy polls at every turn of the event loop; sleeping modes leave the processor to the runtime's own threads,
+    // which may still work for earlier tests, and other processes may leave less to a busy worker: this may take a few
+    // seconds.
     const isAsExpected = (used: number) => progress === "busy" ? used > 0.1 : used < 0.02;
     const shares = [await share()];
     while (!shares.some(isAsExpected) && shares.length < 8) shares.push(await share());

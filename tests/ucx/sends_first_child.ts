@@ -1,6 +1,6 @@
 /**
- * A server that sends as soon as a connection is accepted, in every way, to a client in another process; prints how many
- * bytes the client has got each time: `sends_first_child.ts [PORT]`.
+ * A server that sends as soon as a connection is accepted, in every way, to a client in another process; prints how
+ * many bytes the client has got each time: `sends_first_child.ts [PORT]`.
  */
 import { once } from "node:events";
 import process from "node:process";

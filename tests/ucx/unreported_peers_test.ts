@@ -1,7 +1,7 @@
 /**
  * Which endpoints UCX is asked about before its timer is stopped. An endpoint that UCX was asked to close must not be:
- * UCX frees it inside of ucp_worker_progress, before the close is known here. Asking all the same ended the process with
- * a segmentation fault, now and then where processes were slow.
+ * UCX frees it inside of ucp_worker_progress, before the close is known here. Asking all the same ended the process
+ * with a segmentation fault, now and then where processes were slow.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -1,6 +1,7 @@
 /**
- * One side of a connection, for two versions of UCX, or two settings of `errors`: `listen - SECRET ERRORS`, which prints
- * its port, or `connect PORT SECRET ERRORS`, which prints as one JSON value the outcome and the versions that it knows.
+ * One side of a connection, for two versions of UCX, or two settings of `errors`: `listen - SECRET ERRORS`, which
+ * prints its port, or `connect PORT SECRET ERRORS`, which prints the outcome and the versions that it knows, as one
+ * JSON value.
  */
 import process from "node:process";
 import { Ucx } from "../../src/ucx/ucx.ts";

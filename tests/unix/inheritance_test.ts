@@ -1,6 +1,6 @@
 /**
- * Processes that this one starts inherit nothing of UCX's: they would hold its ports and its connections. What was there
- * before is inherited as it was.
+ * Processes that this one starts inherit nothing of UCX's: they would hold its ports and its connections. What was
+ * there before is inherited as it was.
  */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";

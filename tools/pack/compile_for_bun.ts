@@ -117,8 +117,8 @@ const loader = (revision: string): string =>
   `import { createRequire } from "node:module";
 
 /**
- * The compiled file of a subpath. None in other versions of Bun, in a bundle, which has no such file beside it, and where
- * a bundle for Bun runs elsewhere.
+ * The compiled file of a subpath. None in other versions of Bun, in a bundle, which has no such file beside it, and
+ * where a bundle for Bun runs elsewhere.
  */
 export function compiled(name) {
   if (globalThis.Bun?.revision !== "${revision}") return undefined;

@@ -97,7 +97,9 @@ export class StreamMarks {
 }
 
 // law memory/ofChannel: checker/lifetime
-/** Tells an observer that an event is closed together with its channel, which may end only after the program's close. */
+/**
+ * Tells an observer that an event is closed together with its channel, which may end only after the program's close.
+ */
 function ofChannel(event: CudaEvent): CudaEvent {
   observerOf(event.device.driver)?.closedByUser(event.handle);
   return event;

@@ -104,8 +104,8 @@ function openPath(path: string | URL): VortexReader {
 }
 
 /**
- * A reader until it is closed. The finalizer must not hold it any longer: V8's stack of the error with which closing ends
- * its reads refers to the file that was closed, which would never be collected.
+ * A reader until it is closed. The finalizer must not hold it any longer: V8's stack of the error with which closing
+ * ends its reads refers to the file that was closed, which would never be collected.
  */
 class OpenReader implements FinalizerState {
   reader: CheckedReader | null;
@@ -179,8 +179,8 @@ class CheckedReader implements FileReader {
 
   // law vortex/CheckedReader.close: vortex/file/reader
   /**
-   * Rejects the reads in flight. The source is closed once it has ended them, too: a descriptor closed during a read may
-   * be reused for another file. HTTP requests end by being aborted.
+   * Rejects the reads in flight. The source is closed once it has ended them, too: a descriptor closed during a read
+   * may be reused for another file. HTTP requests end by being aborted.
    */
   close(): void {
     if (this.#open.closed) return;

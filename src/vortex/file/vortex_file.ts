@@ -168,8 +168,8 @@ export class VortexFile {
   }
 
   /**
-   * Ends all scans at once: those that wait for a read are rejected, and HTTP requests aborted. Another source is closed
-   * once no read is in flight. Closing twice is harmless.
+   * Ends all scans at once: those that wait for a read are rejected, and HTTP requests aborted. Another source is
+   * closed once no read is in flight. Closing twice is harmless.
    */
   close(): void {
     this.#file.reader.close();
