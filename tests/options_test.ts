@@ -23,8 +23,7 @@ import { checkOptions } from "../src/layout/options.ts";
 import { Progress } from "../src/ucx/progress.ts";
 import { Receiver } from "../src/ucx/receiver.ts";
 import { scriptedResources, ScriptedUcp } from "./ucx/scripted_ucp.ts";
-import { withTrailer, withVersion } from "../src/ucx/address.ts";
-import { ownIdentity } from "../src/ucx/process_identity.ts";
+import { openScriptedWorker, workerParts } from "./ucx/scripted_worker.ts";
 import { check, fc } from "./support/property.ts";
 import { addPtx } from "./gpu/graph_behaviours.ts";
 
@@ -138,19 +137,7 @@ function scene() {
   const view = api.StridedMemoryView.fromBuffer(host, { shape: [8], dtype: "uint8" });
   const array = api.ArrowArray.from(view);
   const layout = new api.StridedLayout([2, 4], null, 1);
-  const ucp = new ScriptedUcp();
-  const worker = new api.UcxWorker({
-    ucp: ucp.functions,
-    version: "1.22.0",
-    context: 1n,
-    cuda: null,
-    hasRemoteMemory: true,
-    requestBytes: 8,
-    family: 4,
-    owner: nobody,
-    root: {},
-  });
-  const address = withTrailer(withVersion(new Uint8Array([1, 2, 3]), "1.22.0"), ownIdentity());
+  const { worker, address } = openScriptedWorker();
   const [socket, other] = api.UnixSocket.pair();
   const channel = new api.MemoryChannel(other, cuda);
   const listener = api.UnixListener.listen(`@causeway-options-${process.pid}`);
@@ -181,9 +168,6 @@ function scene() {
 }
 
 type Scene = ReturnType<typeof scene>;
-
-/** A context that closes no workers. */
-const nobody = { add: () => {}, forget: () => {} };
 
 /** A message without data. */
 function activeMessage() {
@@ -287,18 +271,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
     using ucx = api.Ucx.open();
     return ucx.createWorker(wrong);
   },
-  "new UcxWorker": (_, wrong) =>
-    new api.UcxWorker({
-      ucp: new ScriptedUcp().functions,
-      version: "1.22.0",
-      context: 1n,
-      cuda: null,
-      hasRemoteMemory: true,
-      requestBytes: 8,
-      family: 4,
-      owner: nobody,
-      root: {},
-    }, wrong),
+  "new UcxWorker": (_, wrong) => new api.UcxWorker(workerParts(new ScriptedUcp()), wrong),
   "UcxWorker.flush": ({ worker }, wrong) => worker.flush(wrong),
   "UcxWorker.listen": ({ worker }, wrong) => worker.listen(wrong),
   "UcxListener.accept": ({ worker }, wrong) => worker.listen().accept(wrong),

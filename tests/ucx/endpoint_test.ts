@@ -5,7 +5,7 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { afterEach, test } from "node:test";
 import { setImmediate, setTimeout } from "node:timers/promises";
-import { withTrailer, withVersion } from "../../src/ucx/address.ts";
+import { withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { ContextResources } from "../../src/ucx/context_resources.ts";
 import { UcxError } from "../../src/ucx/error.ts";
@@ -15,6 +15,7 @@ import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
 import { openScripted, type Scripted } from "./scripted_endpoint.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
+import { addressOf, openScriptedWorker, type ScriptedWorker, workerParts } from "./scripted_worker.ts";
 import { check, fc } from "../support/property.ts";
 import { unwritten } from "./unwritten.ts";
 
@@ -268,29 +269,11 @@ test("an operation that UCX refuses at once is an error, and its memory is relea
   assertEquals(ucp.log.at(-1), graceful);
 });
 
-/** The address of a worker of this process, with a version of UCX. */
-function addressOf(version: string): Uint8Array {
-  return withTrailer(withVersion(new Uint8Array([1, 2, 3]), version), ownIdentity());
-}
-
 /** A worker over a scripted libucp, and an address that it accepts. */
-function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Array; forgotten: () => number } {
-  const ucp = new ScriptedUcp();
-  let count = 0;
-  const forget = () => void count++;
-  const worker = new UcxWorker({
-    ucp: ucp.functions,
-    version: "1.22.0",
-    context: 1n,
-    cuda: null,
-    hasRemoteMemory: true,
-    requestBytes: 8,
-    family: 4,
-    owner: { add: () => {}, forget },
-    root: {},
-  });
-  opened.push(() => worker.abort());
-  return { ucp, worker, address: addressOf("1.22.0"), forgotten: () => count };
+function openWorker(): ScriptedWorker {
+  const scripted = openScriptedWorker();
+  opened.push(() => scripted.worker.abort());
+  return scripted;
 }
 
 test("a failure is reported by the endpoint that has the handle at that time", async () => {
@@ -336,15 +319,13 @@ test("a worker closes its endpoints, then itself, once, and notifies its context
 });
 
 test("UCX's part of a worker that could not be made is destroyed with its context", () => {
-  const { log, functions } = new ScriptedUcp();
+  const scripted = new ScriptedUcp();
+  const { log, functions } = scripted;
   const failing = { ...functions.activeMessage, ucp_worker_set_am_recv_handler: () => -4 }; // UCS_ERR_NO_MEMORY
   const ucp = { ...functions, activeMessage: failing };
   const owner = new ContextResources(ucp, 1n, "");
-  const [version, context, requestBytes, family] = ["1.22.0", 1n, 8, 4] as const;
-  const [cuda, hasRemoteMemory] = [null, false];
-  const make = () =>
-    new UcxWorker({ ucp, version, context, requestBytes, family, cuda, hasRemoteMemory, owner, root: {} });
-  assertThrows(make, UcxError, "UCS_ERR_NO_MEMORY");
+  const parts = workerParts(scripted, { ucp, owner, hasRemoteMemory: false });
+  assertThrows(() => new UcxWorker(parts), UcxError, "UCS_ERR_NO_MEMORY");
   assertEquals(log, []);
   owner.close();
   owner.close();
@@ -358,8 +339,7 @@ test("a context stays when a send was given up with a UCX that forgets registrat
     const ucp = new ScriptedUcp();
     const owner = new ContextResources(ucp.functions, 1n, "");
     const version = `1.${minor}.0`;
-    const fixed = { context: 1n, cuda: null, hasRemoteMemory: true, requestBytes: 8, family: 4, root: {} } as const;
-    const worker = new UcxWorker({ ucp: ucp.functions, version, owner, ...fixed });
+    const worker = new UcxWorker(workerParts(ucp, { version, owner }));
     const endpoint = await worker.connect(addressOf(version));
     const limit = new AbortController();
     const sent = endpoint.send(new Uint8Array(8), { signal: limit.signal }).catch(() => {}); // request 1
