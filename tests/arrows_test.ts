@@ -12,8 +12,8 @@ import ts from "typescript";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * Each room, and the rooms that it may import from. Its own files are always allowed, and every allowed arrow is
- * needed: one that no import uses any more is removed.
+ * Each room, from the ground up as in docs/architecture.md, and the rooms that it may import from. Its own files are
+ * always allowed, and every allowed arrow is needed: one that no import uses any more is removed.
  */
 const rooms: { readonly [room: string]: readonly string[] } = {
   bindings: [],
@@ -42,12 +42,12 @@ const rooms: { readonly [room: string]: readonly string[] } = {
     ...["order", "copy", "dlpack", "cdata", "view", "arrow"],
   ],
 
+  cuda: ["bindings", "layout", "ffi", "driver", "sim", "checker", "device", "memory"],
+  ucx: ["bindings", "layout", "ffi", "native", "unix", "device", "order", "memory", "copy", "view"],
   vortex: [
     ...["bindings", "layout", "ffi", "native", "unix", "wasm", "device", "order", "memory"],
     ...["copy", "cdata", "view", "arrow"],
   ],
-  cuda: ["bindings", "layout", "ffi", "driver", "sim", "checker", "device", "memory"],
-  ucx: ["bindings", "layout", "ffi", "native", "unix", "device", "order", "memory", "copy", "view"],
 };
 
 /**
@@ -228,6 +228,17 @@ test("all imports are seen: as many as there are lines that end in a path", () =
 
 test("every room is known here, and nothing else is", () => {
   assertEquals(new Set(files.map(roomOf)), new Set(Object.keys(everything)));
+});
+
+test("the rooms are listed as in docs/architecture.md, each above those that it uses", () => {
+  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  const order = Object.keys(rooms);
+  const listed = Array.from(page.matchAll(/^(\w+)\/ /gm), ([, name = ""]) => name);
+  assertEquals(listed.filter((name) => name in rooms), order);
+  const up = Object.entries(rooms).flatMap(([from, targets]) =>
+    targets.filter((to) => order.indexOf(to) >= order.indexOf(from)).map((to) => `${from} -> ${to}`)
+  );
+  assertEquals(up, []);
 });
 
 test("no room imports from a room above it, nor past a door, neither code nor types", () => {
