@@ -63,7 +63,7 @@ function partsOf(move: PlacedMove, count: number): PlacedMove[] {
     }));
   }
   const longest = axes.reduce((one, other) => other.extent > one.extent ? other : one);
-  const outer = axes.find(({ extent }) => extent >= enoughParts * count) ?? longest;
+  const outer = axes.find(({ extent }) => extent >= minStepsPerPart * count) ?? longest;
   return rangesOf(outer.extent, count).map(({ start, length }) => ({
     ...move,
     axes: axes.map((axis) => axis === outer ? { ...axis, extent: length } : axis),
@@ -73,7 +73,7 @@ function partsOf(move: PlacedMove, count: number): PlacedMove[] {
 }
 
 /** An axis with this many steps per part gives parts of about equal size. */
-const enoughParts = 8;
+const minStepsPerPart = 8;
 
 /** Ranges of about equal size, none of them empty. */
 export function rangesOf(extent: number, count: number): { readonly start: number; readonly length: number }[] {

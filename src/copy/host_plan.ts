@@ -261,13 +261,13 @@ function piecesOf(run: number, isAlone: boolean, isFree: boolean, isFar: boolean
   if (run > (isAlone ? longestAlone : isFar ? longestFar : longestByUnits)) return asOne;
   const bytes = units.find((unit) => unit <= run) ?? 1;
   const length = run - bytes; // from the first piece to the last
-  const fewest = Math.ceil(length / bytes);
-  if (fewest === 0) return asOne; // a unit
-  const most = run <= longestAlone ? 1.5 * fewest : fewest;
-  for (let more = fewest; more <= most; more++) {
-    const step = length / more;
+  const fewestSteps = Math.ceil(length / bytes);
+  if (fewestSteps === 0) return asOne; // a unit
+  const mostSteps = run <= longestAlone ? 1.5 * fewestSteps : fewestSteps;
+  for (let steps = fewestSteps; steps <= mostSteps; steps++) {
+    const step = length / steps;
     if (Number.isInteger(step)) {
-      return [{ bytes, axes: [{ extent: more + 1, to: step, from: step }], toOffset: 0, fromOffset: 0 }];
+      return [{ bytes, axes: [{ extent: steps + 1, to: step, from: step }], toOffset: 0, fromOffset: 0 }];
     }
   }
   if (run <= longestAlone || !isFree) return asOne;

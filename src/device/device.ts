@@ -24,7 +24,7 @@ import { CudaStream } from "./stream.ts";
 type MakeMemory = (device: CudaDevice) => DeviceMemoryResource;
 
 /** How many unused events a device keeps: twice the number of live exports at which exports are polled. */
-const enoughSpare = 128;
+const maxSpareEvents = 128;
 
 const retainOptionNames = { evenClosed: true } as const;
 
@@ -301,7 +301,7 @@ export class CudaDevice {
    * @internal
    */
   releaseEvent(event: CudaEvent): void {
-    if (this.#references.isClosed || this.#spareEvents.length >= enoughSpare) event.close();
+    if (this.#references.isClosed || this.#spareEvents.length >= maxSpareEvents) event.close();
     else this.#spareEvents.push(event);
   }
 

@@ -8,7 +8,7 @@ import { cString, describeHostMemory, ffiPort, libc, nodeBuiltin } from "../ffi/
 import type { NativeCall } from "./call_ring.ts";
 
 /** Smaller buffers mostly get memory that the runtime has written before; NumPy has the same threshold. */
-const enough = 4 * 2 ** 20;
+const minFreshBytes = 4 * 2 ** 20;
 
 /** A multiple of all page sizes on Linux. */
 const page = 64n * 1024n;
@@ -30,7 +30,7 @@ export function newArrayBuffer(bytes: number): ArrayBuffer {
  * @throws {RangeError} if the runtime cannot allocate it, with the requested size and what the host has
  */
 export function unwrittenArrayBuffer(bytes: number): ArrayBuffer {
-  if (bytes < enough || ffiPort().runtime.name !== "bun") return newArrayBuffer(bytes);
+  if (bytes < minFreshBytes || ffiPort().runtime.name !== "bun") return newArrayBuffer(bytes);
   try {
     return advised(nodeBuiltin("node:buffer").Buffer.allocUnsafeSlow(bytes).buffer);
   } catch {
@@ -67,7 +67,7 @@ export function pageCalls(from: bigint, to: bigint, end: bigint): NativeCall[] {
 /** Requests large pages. */
 function advised(buffer: ArrayBuffer): ArrayBuffer {
   const bytes = buffer.byteLength;
-  if (bytes < enough) return buffer;
+  if (bytes < minFreshBytes) return buffer;
   const address = ffiPort().addressOf(buffer);
   const first = (address + page - 1n) / page * page;
   const length = (address + BigInt(bytes) - first) / page * page;

@@ -102,12 +102,12 @@ export class ThreadTeam {
    * @throws {FfiError} if this exceeds the team's calls or rounds
    */
   begin(calls: readonly NativeCall[]): void {
-    const { rounds, calls: most } = this.#size;
+    const { rounds, calls: maxCalls } = this.#size;
     const inFlight = this.#begun - this.#finished;
-    if (this.#isClosed || inFlight === rounds || calls.length > most) {
+    if (this.#isClosed || inFlight === rounds || calls.length > maxCalls) {
       throw new FfiError(
         `Cannot begin a round of ${calls.length} calls: ${
-          this.#isClosed ? "the team is closed" : `${inFlight} are in flight, of ${rounds} of ${most} calls`
+          this.#isClosed ? "the team is closed" : `${inFlight} are in flight, of ${rounds} of ${maxCalls} calls`
         }`,
       );
     }

@@ -124,7 +124,7 @@ function finish({ passed, device, free }: Pending): void {
 
 // law order/defer: order/pageable_in_use
 function defer(device: CudaDevice, one: Pending): void {
-  if (pending.length >= enough || bytes >= enoughBytes) pollQuietly();
+  if (pending.length >= pollAt || bytes >= pollAtBytes) pollQuietly();
   pending.push(one);
   pollAfterClose(device);
 }
@@ -140,26 +140,26 @@ function pollAfterClose(device: CudaDevice): void {
 const polledAtClose = new PerDevice(() => true, pollPending);
 
 /** How many pending frees a call may poll when it needs only one of them. */
-const few = 64;
+const maxCheapPoll = 64;
 
 /**
  * How many frees may be pending before adding one polls all: twice as many as the last poll left, so that the cost of
  * each is constant.
  */
-let enough = few;
+let pollAt = maxCheapPoll;
 
 /** Host memory whose free was deferred since the last poll, in bytes, and how many bytes are worth a poll. */
 let bytes = 0;
-const enoughBytes = 16 * 2 ** 20;
+const pollAtBytes = 16 * 2 ** 20;
 
 /** Runs the frees whose events have passed, if few are pending: otherwise a later poll does. */
 export function pollIfFew(): void {
-  if (pending.length <= few) pollQuietly();
+  if (pending.length <= maxCheapPoll) pollQuietly();
 }
 
 /**
- * Polls for a caller that errors of other memory do not concern: they are not thrown, but reported
- * if `CAUSEWAY_LEAKS=1`.
+ * Polls for a caller that errors of other memory do not concern: they are not thrown, but reported if
+ * `CAUSEWAY_LEAKS=1`.
  */
 function pollQuietly(): void {
   try {
@@ -167,7 +167,7 @@ function pollQuietly(): void {
   } catch (error) {
     reportUncaught("freeing memory whose work is done", error);
   }
-  enough = Math.max(few, 2 * pending.length);
+  pollAt = Math.max(maxCheapPoll, 2 * pending.length);
   bytes = 0;
 }
 

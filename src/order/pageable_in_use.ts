@@ -19,8 +19,8 @@ import { freeAfter, freeAfterAll, pollPending } from "./deferred_free.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
 /** Bytes in flight that warrant an event. So do 64 buffers: each counts as at least one share. */
-const enough = 16 * 2 ** 20;
-const share = enough / 64;
+const eventBytes = 16 * 2 ** 20;
+const share = eventBytes / 64;
 
 /** Entries whose end is not marked yet. This set keeps them alive: their streams may be dropped. */
 const open = new Set<InFlight>();
@@ -71,7 +71,7 @@ class InFlight implements StreamWatcher {
     this.#weight += Math.max(buffer.size, share);
     // A foreign stream may be destroyed before its end is marked; so may a closed one, or a stream of a closed device.
     const stream = this.#stream;
-    if (this.#weight >= enough || !stream[internals].isHandleStable || stream.device.isClosed) this.onClosing();
+    if (this.#weight >= eventBytes || !stream[internals].isHandleStable || stream.device.isClosed) this.onClosing();
   }
 
   onPassed(): void {

@@ -171,7 +171,7 @@ export class Connections {
     this.#keepalive = new KeepaliveTimer(() => progress.descriptor());
     this.#peers = new PeerLiveness(progress, () => this.#keepalive.restart());
     this.#unreported = new UnreportedPeers(context.ucp);
-    progress.whenWokenLate(() => this.#rest());
+    progress.onLateWake(() => this.#rest());
     this.#onError = context.resources.keep(callOnError(new WeakRef(this)));
   }
 
@@ -304,8 +304,8 @@ export class Connections {
 
   // law ucx/Connections.stand: ucx/brief
   /**
-   * Waits until a connection that was accepted stands. One whose other side has gone meanwhile is accepted as well, if
-   * nothing is asked of it: what it sent has arrived.
+   * Waits until a connection that was accepted is established. One whose other side has gone meanwhile is accepted as
+   * well, if nothing is asked of it: what it sent has arrived.
    */
   async #stand(endpoint: UcxEndpoint, hasToGreet: boolean, signal: AbortSignal | undefined): Promise<void> {
     try {
@@ -360,7 +360,7 @@ export class Connections {
         address: this.#context.address,
         accept: (address) => pending.add(this.#connectToAddress(address, err_mode, { limits, isPaired: true }), greet),
       });
-    progress.watch();
+    progress.answerPeers();
     const release = progress.hold(); // an open listener keeps the process alive
     const listener = new UcxListener(acceptor, pending, (closed) => {
       this.#listeners.delete(closed);
@@ -478,7 +478,7 @@ export class Connections {
     resources.endpoints.add(made.value);
     this.#endpoints.set(made.value, endpoint);
     this.#context.made(made.value, check);
-    progress.watch();
+    progress.answerPeers();
     this.#peers.watch(endpoint, process);
     if (isWatched && !isHere) this.#unreported.add(endpoint);
     this.#keepalive.restart();

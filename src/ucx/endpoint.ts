@@ -114,7 +114,9 @@ export class UcxEndpoint {
   #isDismissed = false;
   /** Whether UCX may still be establishing the connection. */
   #isConnecting: boolean;
-  /** Settles when the connection stands, and both sides have greeted, or cannot; null if nobody waits for that. */
+  /**
+   * Settles when the connection is established, and both sides have greeted, or cannot; null if nobody waits for that.
+   */
   #standing: Promise<void> | null = null;
   /** The handle, while its close waits for UCX to finish connecting. */
   #leaving = 0n;
@@ -400,8 +402,8 @@ export class UcxEndpoint {
   // law ucx/UcxEndpoint.acknowledgeClose: ucx/endpoint
   /**
    * Lets the other side close its endpoint, which ends this one. A side that sends and closes at once may have done so
-   * before this side knows that the connection stands: `connect` would be rejected, or an accepted connection dropped,
-   * and what was sent lost.
+   * before this side knows that the connection is established: `connect` would be rejected, or an accepted connection
+   * dropped, and what was sent lost.
    */
   async #acknowledgeClose(): Promise<void> {
     if (this.#standing !== null) await this.#standing;

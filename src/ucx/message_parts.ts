@@ -7,12 +7,12 @@
 import { littleEndian } from "../ffi/mod.ts";
 
 /** How many parts one header can describe. */
-const most = 100;
+const maxPartsPerHeader = 100;
 /** Offsets in a header: whether another header follows, how many parts, and for each whether on a GPU and its size. */
-const at = { next: 0, count: 1, isCuda: 9, bytes: 9 + 4 * most } as const;
+const at = { next: 0, count: 1, isCuda: 9, bytes: 9 + 4 * maxPartsPerHeader } as const;
 
 /** Size of a header in bytes. */
-export const partHeaderBytes = at.bytes + 8 * most;
+export const partHeaderBytes = at.bytes + 8 * maxPartsPerHeader;
 
 /** One part. */
 export interface Part {
@@ -25,11 +25,11 @@ export interface Part {
 /** The headers of a message with these parts: at least one. */
 export function partHeaders(parts: readonly Part[]): Uint8Array<ArrayBuffer>[] {
   const headers: Uint8Array<ArrayBuffer>[] = [];
-  for (let start = 0; start === 0 || start < parts.length; start += most) {
+  for (let start = 0; start === 0 || start < parts.length; start += maxPartsPerHeader) {
     const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
     const view = new DataView(header.buffer);
-    const described = parts.slice(start, start + most);
-    view.setUint8(at.next, start + most < parts.length ? 1 : 0);
+    const described = parts.slice(start, start + maxPartsPerHeader);
+    view.setUint8(at.next, start + maxPartsPerHeader < parts.length ? 1 : 0);
     view.setBigUint64(at.count, BigInt(described.length), littleEndian);
     described.forEach(({ bytes, isCuda }, i) => {
       view.setInt32(at.isCuda + 4 * i, isCuda ? 1 : 0, littleEndian);
@@ -56,9 +56,11 @@ export function readPartHeader(
   const count = length === partHeaderBytes ? view.getBigUint64(at.count, littleEndian) : -1n;
   const next = view.getUint8(at.next);
   // Only a full header may be followed by another one: otherwise they could go on forever.
-  if (count < 0n || count > BigInt(most) || next > 1 || (next === 1 && count < BigInt(most))) {
+  if (
+    count < 0n || count > BigInt(maxPartsPerHeader) || next > 1 || (next === 1 && count < BigInt(maxPartsPerHeader))
+  ) {
     throw new TypeError(
-      `Cannot receive parts: expected a header of ${partHeaderBytes} bytes for up to ${most} of them, got ` +
+      `Cannot receive parts: expected a header of ${partHeaderBytes} bytes for up to ${maxPartsPerHeader} of them, got ` +
         (count < 0n ? `a message of ${length} bytes` : "other bytes") + ". Was it sent by sendMany?",
     );
   }

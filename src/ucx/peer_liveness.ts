@@ -13,7 +13,7 @@ const grace = 1000;
 
 /** A connection to another process. */
 interface Endpoint {
-  /** Is told as soon as the process has ended. */
+  /** Called once the process has ended. */
   processEnded(): void;
   /** Ends it, and everything in flight through it: the process has ended, or the connection has failed. */
   lose(): Promise<void>;
@@ -31,7 +31,7 @@ interface Peer {
 
 /** Sleeps on descriptors, calls back when one is readable, and finally closes them: `Progress`. */
 interface Sleeper {
-  watchAlso(descriptors: DescriptorSet, onReadable: () => void): void;
+  watchDescriptor(descriptors: DescriptorSet, onReadable: () => void): void;
 }
 
 /** The peer processes of a worker's endpoints. Does not keep this process alive. */
@@ -132,7 +132,7 @@ export class PeerLiveness {
   #descriptorSet(): DescriptorSet {
     if (this.#descriptors === undefined) {
       this.#descriptors = new DescriptorSet();
-      this.#sleeper.watchAlso(this.#descriptors, () => this.poll());
+      this.#sleeper.watchDescriptor(this.#descriptors, () => this.poll());
     }
     return this.#descriptors;
   }

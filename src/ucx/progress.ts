@@ -29,7 +29,7 @@ export type ProgressMode = "adaptive" | "busy" | "event";
 export const progressModes: readonly ProgressMode[] = ["adaptive", "busy", "event"];
 
 /** The most calls of ucp_worker_progress in one turn of the event loop, while they find work. */
-const most = 64;
+const maxCallsPerTurn = 64;
 /** How long microtasks may follow each other before the event loop turns, in milliseconds. */
 const turnEvery = 1;
 /**
@@ -112,7 +112,7 @@ export class Progress {
   #abandoned: number;
   #isStopped = false;
   /** Whether peers may need this worker to answer although it has nothing to do. */
-  #isWatching = false;
+  #answersPeers = false;
   #isSpinQueued = false;
   #isTurnQueued = false;
   /** When the event loop last turned here, and when UCX last had news. */
@@ -217,7 +217,7 @@ export class Progress {
       consumerWaitsForEvent(operation.lands.event, null);
       this.#landed(operation);
     }
-    let left = most; // polls left after a cancel, for UCX to return it
+    let left = maxCallsPerTurn; // polls left after a cancel, for UCX to return it
     ensureGpuContext();
     for (let n = 1; !operation.isDone; n++) {
       progress(this.#worker);
@@ -316,7 +316,7 @@ export class Progress {
     const start = performance.now();
     ensureGpuContext();
     this.#isQuiet = false;
-    for (let i = 0; i < most; i++) {
+    for (let i = 0; i < maxCallsPerTurn; i++) {
       const hasWorked = this.#progress(this.#worker) !== 0;
       const drained = this.#drain();
       ended += drained;
@@ -344,12 +344,12 @@ export class Progress {
   }
 
   /** Sets a callback for wakeups some time after the worker fell asleep, which may be no more than UCX's own checks. */
-  whenWokenLate(act: () => void): void {
+  onLateWake(act: () => void): void {
     this.#onLateWake = act;
   }
 
   /** Sets a callback for when UCX was driven, and may have new messages. */
-  whenDriven(act: () => void): void {
+  onDriven(act: () => void): void {
     this.#onDriven = act;
   }
 
@@ -364,7 +364,7 @@ export class Progress {
    * Wakes up for another descriptor, too, which the worker closes after its last sleep. While the worker does not
    * sleep, the callback runs four times a second.
    */
-  watchAlso(watched: Watched, act: () => void): void {
+  watchDescriptor(watched: Watched, act: () => void): void {
     this.#also.push({ fd: watched.fd, act });
     this.#resources.watched.push(watched);
     this.#resources.watch?.close(); // the next sleep covers all of them
@@ -381,8 +381,8 @@ export class Progress {
   }
 
   /** Answers other workers from now on, even while no operation is pending. */
-  watch(): void {
-    this.#isWatching = true;
+  answerPeers(): void {
+    this.#answersPeers = true;
     this.#queueTurn();
   }
 
@@ -457,7 +457,7 @@ export class Progress {
 
   #actAfterNews(): void {
     const callbacks = this.#afterNews.splice(0);
-    for (let i = 0; i < most && !this.#isStopped && this.#progress(this.#worker) !== 0; i++);
+    for (let i = 0; i < maxCallsPerTurn && !this.#isStopped && this.#progress(this.#worker) !== 0; i++);
     this.#drain();
     for (const callback of callbacks) callback();
   }
@@ -598,7 +598,7 @@ export class Progress {
     }
     const hasEnded = this.#poll(turnAtMost, true) > 0; // its awaiter runs first, and may have more work for UCX
     const isIdle = this.#pending === 0 && !hasEnded && this.#copies.isEmpty;
-    if (isIdle && !this.#isWatching && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
+    if (isIdle && !this.#answersPeers && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
     const isPolling = hasEnded || !this.#isQuiet || // UCX's remaining work triggers no wakeup
       this.#copies.areDueWithin(patienceAtMost) ||

@@ -71,8 +71,8 @@ function maxParts(messageBytes: number): number {
 /** For how long at most the next part of a message that is refused is waited for, in milliseconds. */
 const patience = 1000;
 
-function exceedsLimit(bytes: number, parts: number, most: number): UcxError {
-  const told = `The other side has sent ${bytes} bytes in ${parts} parts, but at most ${most} are accepted`;
+function exceedsLimit(bytes: number, parts: number, maxBytes: number): UcxError {
+  const told = `The other side has sent ${bytes} bytes in ${parts} parts, but at most ${maxBytes} are accepted`;
   return new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, told);
 }
 
@@ -124,15 +124,15 @@ export class Receiver {
   readonly #unexpected: UnexpectedMessages | null;
   #isClosed = false;
 
-  /** @param most how many messages without a receive are kept */
-  constructor(resources: WorkerResources, progress: Progress, cuda: PoolStaging | null, most = Infinity) {
+  /** @param maxUnexpected how many messages without a receive are kept */
+  constructor(resources: WorkerResources, progress: Progress, cuda: PoolStaging | null, maxUnexpected = Infinity) {
     this.#resources = resources;
     this.#cuda = cuda;
     this.#worker = resources.handle;
     this.#operations = resources.operations;
     this.#progress = progress;
     this.#info = resources.keep(new NativeArena()).struct(ucp_tag_recv_info_t);
-    this.#unexpected = most === Infinity ? null : new UnexpectedMessages(resources, progress, most);
+    this.#unexpected = maxUnexpected === Infinity ? null : new UnexpectedMessages(resources, progress, maxUnexpected);
   }
 
   /** How many messages without a receive were dropped. */
@@ -181,13 +181,13 @@ export class Receiver {
    * the tag of the next one's header.
    *
    * @param ownerOf what its receives end with: asked again in its turn, as the message may have been an earlier one's
-   * @param most the maximum size of all parts of a message, in bytes
+   * @param maxBytes the maximum size of all parts of a message, in bytes
    */
   async recvMany(
     options: ReceiveManyOptions,
     ownerOf: () => Owner | null,
     tags: TagRule,
-    most = Infinity,
+    maxBytes = Infinity,
   ): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
     checkOptions(options, receiveManyOptionNames);
     this.#open("receive");
@@ -207,7 +207,7 @@ export class Receiver {
       const first = await this.recv(header, { ...match, ...limits }, owner, plainTags);
       // Its parts are received even if the limits end this before they arrive: otherwise the next receive for the tag
       // would take them for messages.
-      const limit = Math.min(most, messageBytes);
+      const limit = Math.min(maxBytes, messageBytes);
       let discarded: Promise<void> | undefined;
       const received = this.#recvParts(header, first, memory, owner, limit, (all) => discarded = all);
       parts = Promise.allSettled([received]).then(() => discarded);
@@ -233,7 +233,7 @@ export class Receiver {
     { length, tag }: Received,
     memory: NewMemory,
     owner: Owner | null,
-    most: number,
+    maxBytes: number,
     discarding: (discarded: Promise<void>) => void,
   ): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
     const fromSender = { tag, mask: everyBit };
@@ -242,9 +242,9 @@ export class Receiver {
     for (let total = 0;;) {
       parts.push(...read.parts);
       total = read.parts.reduce((sum, { bytes }) => sum + bytes, total);
-      if (total > Math.min(most, Number.MAX_SAFE_INTEGER) || parts.length > maxParts(most)) {
+      if (total > Math.min(maxBytes, Number.MAX_SAFE_INTEGER) || parts.length > maxParts(maxBytes)) {
         discarding(this.#discard(parts.length, read.hasNext, fromSender, owner));
-        throw exceedsLimit(total, parts.length, most);
+        throw exceedsLimit(total, parts.length, maxBytes);
       }
       if (!read.hasNext) break;
       const received = await this.recv(header, fromSender, owner, plainTags);

@@ -41,7 +41,7 @@ export class UnexpectedMessages {
     this.#progress = progress;
     this.#limit = limit;
     this.#info = resources.keep(new NativeArena()).struct(ucp_tag_recv_info_t);
-    progress.whenDriven(() => this.#collect());
+    progress.onDriven(() => this.#collect());
   }
 
   /** How many were dropped. */

@@ -232,7 +232,7 @@ export class UcxWorker {
       const address = new Uint8Array(ffiPort().memory(at.value, length.value));
       this.#address = withTrailer(withVersion(address, this.#context.version), ownIdentity());
       worker.ucp_worker_release_address(handle, at.value);
-      this.#progress.watch(); // from now on peers may connect, and need this worker to answer
+      this.#progress.answerPeers(); // from now on peers may connect, and need this worker to answer
     }
     return this.#address;
   }

@@ -8,7 +8,7 @@ import { libc, NativeArena } from "../ffi/mod.ts";
 import { membersOf, setsWith } from "./set_members.ts";
 
 /** How many numbers are looked at. */
-const most = 4096;
+const maxLookedAt = 4096;
 
 /** The size of a `struct sockaddr_storage`. */
 const storageBytes = 128;
@@ -47,7 +47,7 @@ export class ListeningSocket {
    * @param isIt whether an address, a `sockaddr`, is the socket's
    */
   static find(from: number, isIt: (address: Uint8Array) => boolean): ListeningSocket | null {
-    for (let fd = from; fd < from + most; fd++) {
+    for (let fd = from; fd < from + maxLookedAt; fd++) {
       const address = addressOf(fd);
       if (address !== null && isListening(fd) && isIt(address)) return new ListeningSocket(fd, portOf(address));
     }

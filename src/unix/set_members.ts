@@ -10,7 +10,7 @@ import { isOfKind } from "./descriptor_kind.ts";
 const maxText = 1 << 17;
 
 /** How many descriptors are checked for being sets: libraries create theirs early. */
-const most = 1024;
+const maxChecked = 1024;
 
 /** The members of a set. */
 export function membersOf(set: number): number[] {
@@ -20,6 +20,6 @@ export function membersOf(set: number): number[] {
 
 /** The sets that a descriptor is in. */
 export function setsWith(fd: number): number[] {
-  const sets = Array.from({ length: most }, (_, set) => set).filter((set) => isOfKind(set, "[eventpoll]"));
+  const sets = Array.from({ length: maxChecked }, (_, set) => set).filter((set) => isOfKind(set, "[eventpoll]"));
   return sets.filter((set) => membersOf(set).includes(fd));
 }

@@ -10,7 +10,7 @@ import { libc, NativeArena, struct } from "../ffi/mod.ts";
 import { isOfKind } from "./descriptor_kind.ts";
 
 /** How many descriptors are checked: a thread has the runtime's from its start. */
-const most = 256;
+const maxChecked = 256;
 
 /**
  * Returns a function that tells whether sockets have events. It polls all epoll descriptors that exist now, no matter
@@ -20,7 +20,7 @@ const most = 256;
  * @returns null if there is no epoll descriptor
  */
 export function findSocketNews(): (() => boolean) | null {
-  const found = Array.from({ length: most }, (_, fd) => fd).filter((fd) => isOfKind(fd, "[eventpoll]"));
+  const found = Array.from({ length: maxChecked }, (_, fd) => fd).filter((fd) => isOfKind(fd, "[eventpoll]"));
   return found.length === 0 ? null : newsOf(found);
 }
 

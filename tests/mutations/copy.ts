@@ -623,7 +623,11 @@ export const copyMutations: readonly Mutation[] = [
       "More bytes are written than the elements have.",
     ],
     ["if (Number.isInteger(step))", "if (true)", "Pieces begin between two bytes."],
-    ["extent: more + 1, to: step, from: step", "extent: more, to: step, from: step", "The end of a run is not moved."],
+    [
+      "extent: steps + 1, to: step, from: step",
+      "extent: steps, to: step, from: step",
+      "The end of a run is not moved.",
+    ],
     [
       "isAlone ? longestAlone : isFar ? longestFar : longestByUnits",
       "isFar ? longestFar : longestByUnits",
@@ -637,7 +641,7 @@ export const copyMutations: readonly Mutation[] = [
       "The end of a row is read from its beginning.",
     ],
     ["extent: Math.floor(run / bytes)", "extent: Math.ceil(run / bytes)", "Bytes past the end of a row are written."],
-    ["1.5 * fewest : fewest", "run : run", "Planning takes as long as the copy."],
+    ["1.5 * fewestSteps : fewestSteps", "run : run", "Planning takes as long as the copy."],
   ]),
   ...law("copy/fillingOf", [
     ["element === undefined || run < 16", "element === undefined", "A short row is filled beyond its end."],
@@ -810,7 +814,7 @@ export const copyMutations: readonly Mutation[] = [
     ["fromOffset: fromOffset + start,", "fromOffset,", "All threads read the start of a run."],
     [".filter(({ length }) => length > 0)", "", "A thread gets a move without pieces, which counts as endless."],
     [
-      "axes.find(({ extent }) => extent >= enoughParts * count) ?? longest",
+      "axes.find(({ extent }) => extent >= minStepsPerPart * count) ?? longest",
       "axes[0] ?? longest",
       "One thread does most of the work.",
     ],

@@ -164,7 +164,7 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/ProgramCache", [
     ["    programs.delete(key); // so that it comes last\n", "", "The most used program is unloaded."],
-    ["programs.size > enough && ", "false && ", "Every program ever loaded stays loaded."],
+    ["programs.size > maxPrograms && ", "false && ", "Every program ever loaded stays loaded."],
     [" && !isCapturing(device.driver)", "", "A copy invalidates the capture that it belongs to."],
     [" && !isBlockedByCapture(device)", "", "A copy invalidates another library's capture."],
     [

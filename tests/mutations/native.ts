@@ -62,7 +62,7 @@ export const nativeMutations: readonly Mutation[] = [
   ...law("native/ThreadTeam.begin", [
     ["inFlight === rounds || ", "inFlight > rounds || ", "A round begins in the memory of a round in flight."],
     ["inFlight === rounds || ", "", "A round overwrites the counters of another one."],
-    ["calls.length > most", "false", "Calls overwrite others that no thread has taken."],
+    ["calls.length > maxCalls", "false", "Calls overwrite others that no thread has taken."],
   ]),
   ...law("native/ThreadTeam.constructor", [
     ["2 * size.threads", "size.threads", "The last calls of a team are written over others."],

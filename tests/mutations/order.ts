@@ -68,7 +68,7 @@ export const orderMutations: readonly Mutation[] = [
     ["      device[Symbol.dispose]();\n", "", "A device is never released."],
   ]),
   ...law("order/defer", [
-    [" || bytes >= enoughBytes", "", "Copies that are not awaited keep more and more memory."],
+    [" || bytes >= pollAtBytes", "", "Copies that are not awaited keep more and more memory."],
   ]),
   ...law("order/pollAfterClose", [
     [
@@ -443,7 +443,7 @@ export const orderMutations: readonly Mutation[] = [
   ...law("order/InFlight.add", [
     ["Math.max(buffer.size, share)", "buffer.size", "Thousands of small arrays are kept."],
     ["Math.max(buffer.size, share)", "share", "Copies keep 64 arrays of any size."],
-    ["this.#weight >= enough || ", "", "Copies that are not awaited keep more and more memory."],
+    ["this.#weight >= eventBytes || ", "", "Copies that are not awaited keep more and more memory."],
     [" || !stream[internals].isHandleStable", "", "The end of a stream is marked after the stream was destroyed."],
     [" || stream.device.isClosed", "", "Memory that was used after its Cuda was closed is kept for ever."],
   ]),

@@ -286,10 +286,14 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/partHeaders", [
     ["start === 0 || ", "", "A message without parts is never sent."],
-    ["start + most < parts.length ? 1 : 0", "0", "Parts after the first hundred are mistaken for another message."],
+    [
+      "start + maxPartsPerHeader < parts.length ? 1 : 0",
+      "0",
+      "Parts after the first hundred are mistaken for another message.",
+    ],
   ]),
   ...law("ucx/readPartHeader", [
-    [" || count > BigInt(most)", "", "Other bytes are read as a header with more parts than it can hold."],
+    [" || count > BigInt(maxPartsPerHeader)", "", "Other bytes are read as a header with more parts than it can hold."],
     [" || next > 1", "", "Other bytes are mistaken for a header."],
   ]),
   ...law("ucx/takePacked", [
@@ -345,8 +349,12 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/Receiver.recvParts", [
-    ["parts.length > maxParts(most)", "false", "Millions of empty parts fill the memory."],
-    ["Math.min(most, Number.MAX_SAFE_INTEGER)", "most", "A part of an impossible size is an error about shapes."],
+    ["parts.length > maxParts(maxBytes)", "false", "Millions of empty parts fill the memory."],
+    [
+      "Math.min(maxBytes, Number.MAX_SAFE_INTEGER)",
+      "maxBytes",
+      "A part of an impossible size is an error about shapes.",
+    ],
     [
       "      for (const view of views) view.close();\n      discarding(",
       "      discarding(",
@@ -371,7 +379,7 @@ export const ucxMutations: readonly Mutation[] = [
     [
       "if (this.#standing !== null) await this.#standing;",
       "",
-      "A connection that the other side used and closed at once fails before it stands.",
+      "A connection that the other side used and closed at once fails before it is established.",
     ],
   ]),
   ...law("ucx/UcxEndpoint.letConnect", [

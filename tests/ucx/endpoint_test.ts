@@ -78,7 +78,7 @@ test("a graceful close notifies the peer, if it can have an endpoint with error 
 
 // A server on a busy machine sent and closed before its client knew that it was connected: 2 of 240 times `connect` was
 // rejected (UCS_ERR_CONNECTION_RESET).
-test("the close of the other side is acknowledged once the connection stands, or cannot", async () => {
+test("the close of the other side is acknowledged once the connection is established, or cannot be", async () => {
   for (const status of [0, reset]) {
     const { ucp, endpoint } = open(true);
     const standing = endpoint.established(undefined).catch(() => {}); // request 1

@@ -16,7 +16,7 @@ for (const name of ["setTimeout", "setInterval"] as const) {
 const { PeerProcess } = await import("../../src/ucx/process_identity.ts");
 const { PeerLiveness } = await import("../../src/ucx/peer_liveness.ts");
 const child = spawn("sleep", ["100"], { stdio: "ignore" });
-const watch = new PeerLiveness({ watchAlso: () => {} }, () => {});
+const watch = new PeerLiveness({ watchDescriptor: () => {} }, () => {});
 watch.watch({ lose: () => Promise.resolve(), processEnded: () => {} }, PeerProcess.find(identityOf(child.pid ?? 0)));
 child.unref();
 process.on("exit", () => {

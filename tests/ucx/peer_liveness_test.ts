@@ -30,7 +30,7 @@ function sleeper() {
   const sets: { close(): void }[] = [];
   const counted = {
     wakes: 0,
-    watchAlso: (descriptors: DescriptorSet, act: () => void) => {
+    watchDescriptor: (descriptors: DescriptorSet, act: () => void) => {
       const watch = watchReadable([descriptors.fd], () => {
         counted.wakes++;
         act();
@@ -97,7 +97,7 @@ for (const how of ["by a descriptor", "without one"]) {
 
 test("an endpoint that UCX has failed is lost after the time that UCX has to end operations in flight", async () => {
   let unseen = 0;
-  const watch = new PeerLiveness({ watchAlso: () => {} }, () => unseen++);
+  const watch = new PeerLiveness({ watchDescriptor: () => {} }, () => unseen++);
   const [failed, closed] = [endpoint(), endpoint()];
   const start = performance.now();
   watch.failed(failed);
@@ -114,7 +114,7 @@ test("an endpoint that UCX has failed is lost after the time that UCX has to end
 test("any number of endpoints to a process take one descriptor, which is closed with the last", async () => {
   const { child, process } = start();
   let set: DescriptorSet | undefined;
-  const watch = new PeerLiveness({ watchAlso: (descriptors) => void (set = descriptors) }, () => {});
+  const watch = new PeerLiveness({ watchDescriptor: (descriptors) => void (set = descriptors) }, () => {});
   const endpoints = Array.from({ length: 100 }, endpoint);
   watch.watch(endpoint(), process); // the set's own descriptor exists from now on
   const before = openFiles();

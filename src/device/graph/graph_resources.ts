@@ -82,7 +82,7 @@ class LastLaunch implements Disposable {
 }
 
 /** How many executables of a graph are noted before closed and completed ones are looked for. */
-const few = 16;
+const minNoted = 16;
 
 /** All resources that a graph uses, and its last launches. */
 export class GraphResources {
@@ -91,7 +91,7 @@ export class GraphResources {
   /** Last launches by executable. */
   readonly #launches = new Map<object, LastLaunch>();
   /** How many launches may be noted before completed ones are dropped: twice as many as were left last time. */
-  #enough = few;
+  #enough = minNoted;
   readonly #retainedDevice: Disposable;
   readonly #references: ReferenceCount;
 
@@ -150,7 +150,7 @@ export class GraphResources {
       this.#launches.delete(exec);
       launch[Symbol.dispose]();
     }
-    this.#enough = Math.max(few, 2 * this.#launches.size);
+    this.#enough = Math.max(minNoted, 2 * this.#launches.size);
   }
 
   // law device/GraphResources.release: device/graph/graph_resources, device/graph/graph, sim/behaviours,

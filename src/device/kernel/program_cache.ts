@@ -10,7 +10,7 @@ import { isBlockedByCapture } from "../relaxed_capture.ts";
 import { waitForDevice } from "../wait_for_device.ts";
 
 /** How many programs are kept for each device. */
-const enough = 256;
+const maxPrograms = 256;
 
 /** What was loaded on a device, such as a program. */
 interface Loaded {
@@ -32,8 +32,8 @@ export class ProgramCache<T extends Loaded> {
     programs.delete(key); // so that it comes last
     programs.set(key, program);
     // While a stream is captured the host may not wait: there are more for a while.
-    if (programs.size > enough && !isCapturing(device.driver) && !isBlockedByCapture(device)) {
-      const oldest = [...programs].slice(0, programs.size - enough);
+    if (programs.size > maxPrograms && !isCapturing(device.driver) && !isBlockedByCapture(device)) {
+      const oldest = [...programs].slice(0, programs.size - maxPrograms);
       for (const [name] of oldest) programs.delete(name);
       unload(device, oldest.map(([, one]) => one));
     }

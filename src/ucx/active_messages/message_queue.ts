@@ -5,7 +5,7 @@
  */
 
 /** How many places of items that were taken are kept at most. */
-const mostTaken = 1024;
+const maxTakenPlaces = 1024;
 
 /** A queue between a callback and an asynchronous loop. */
 export class MessageQueue<T> {
@@ -91,7 +91,7 @@ export class MessageQueue<T> {
     if (this.size === 0) return undefined;
     const item = this.#here[this.#first];
     this.#here[this.#first++] = undefined;
-    if (this.size === 0 || this.#first === mostTaken) {
+    if (this.size === 0 || this.#first === maxTakenPlaces) {
       this.#here = this.#here.slice(this.#first);
       this.#first = 0;
     }
