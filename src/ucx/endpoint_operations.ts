@@ -39,7 +39,7 @@ export class EndpointOperations {
   readonly worker: WorkerParts;
   // law ucx/EndpointOperations.identity: ucx/remote_memory
   /** Differs from that of any other endpoint; UCX gives later ones the handles of those that are gone. */
-  readonly identity = Symbol("endpoint");
+  readonly identity: symbol = Symbol("endpoint");
   /** How tags map to the wire; a greeting may change it. */
   tags: TagRule;
   /** Whether active messages have been sent, for which UCX first asks the other side for its endpoint. */

@@ -1,6 +1,6 @@
 /**
- * Another library's array is called for its memory, and may close what it is sent through: then nothing begins. It ended
- * the process (a send by a handle that was gone), or never settled.
+ * Another library's array is called for its memory, and may close what it is sent through: then nothing begins. It
+ * ended the process (a send by a handle that was gone), or never settled.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -282,8 +282,8 @@ test("a range that does not fit, an invalid key or number is refused before any 
   assertThrows(() => endpoint.remote(region.key), TypeError, "the endpoint is closed");
 });
 
-// UCX 1.21 gives a later endpoint the handle of one that is gone: its keys were accepted, and another process was written
-// to, which ended one of the two.
+// UCX 1.21 gives a later endpoint the handle of one that is gone: its keys were accepted, and another process was
+// written to, which ended one of the two.
 test("a key of an endpoint that is gone is refused by a later one with the same handle", async () => {
   using ucx = Ucx.open();
   await using owner = ucx.createWorker();
