@@ -88,7 +88,7 @@ class DeviceArrow {
   }
 
   // law vortex/DeviceArrow.sent: vortex/device/arrow
-  /** Uploads a host array to the device, but for the sizes of an array of views: the host reads those wherever it is. */
+  /** Uploads a host array, but for the sizes of an array of views: the host reads those wherever the array is. */
   #sent(array: ArrowArray, node: EncodedNode): ArrowArray {
     const { field, length, offset, nullCount } = array;
     const sent = hasViews(field.type) ? array.buffers.slice(0, -1) : array.buffers;
