@@ -104,6 +104,12 @@ export function isUnambiguous(request: bigint): boolean {
   return low > 0n || low < BigInt(ucs_status_t.UCS_ERR_LAST);
 }
 
+/** The functions that begin a send, a put or a get. */
+const transfers: ReadonlySet<string> = new Set([
+  ...["ucp_tag_send_nbx", "ucp_am_send_nbx", "ucp_stream_send_nbx"],
+  ...["ucp_put_nbx", "ucp_get_nbx"],
+]);
+
 /** A request to UCX, begun or not. UCX may read or write its memory until it has completed. */
 export class Operation extends TakenMemory {
   /** A `ucp_request_param_t *` for the call that begins it. */
@@ -205,7 +211,7 @@ export class Operation extends TakenMemory {
 
   /** Whether it reads or writes memory here for a peer that may never answer: a send, a put or a get. */
   get isTransfer(): boolean {
-    return /send|put|get/.test(this.call);
+    return transfers.has(this.call);
   }
 
   /** The address of its UCX request. */
