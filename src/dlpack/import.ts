@@ -225,6 +225,8 @@ function readDevice({ deviceType, deviceId }: TensorFields, device: CudaDevice |
 }
 
 function wrongDevice(deviceId: number, device: CudaDevice | undefined): ExchangeError {
-  const why = device === undefined ? ": pass { stream } to say where it will be used, or { device }" : ` for ${device}`;
+  const why = device === undefined
+    ? ": pass { stream } to say where it will be used, or { device }, also with a stream that is null"
+    : ` for ${device}`;
   return new ExchangeError(`Cannot import memory of CUDA device ${deviceId}${why}`);
 }
