@@ -163,6 +163,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxActiveMessage.recv", [
     ["    operation.pack?.();\n", "", "Borrowed data is received although the list of pieces was not written."],
+    [
+      'if (this.#state === "taken") this.release(); // else that was done',
+      'this.#state = "here", this.release();',
+      "The data of a message that was released meanwhile are given back to UCX twice.",
+    ],
   ]),
   ...law("ucx/UcxActiveMessage.copyTo", [
     ["        left -= count;\n", "", "Bytes past the end of a message are written."],

@@ -6,7 +6,9 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { liveExports, StridedMemoryView, Ucx, type UcxEndpoint, type UcxWorker } from "../../mod.ts";
+import type { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
 import { patiently } from "../support/child.ts";
+import { unwritten } from "./unwritten.ts";
 
 interface Scene {
   readonly endpoint: UcxEndpoint;
@@ -151,4 +153,34 @@ test("a message that is received while an array is called for its memory is rece
     }
   }
   assertEquals(liveExports(), 0);
+});
+
+// Its data were given back to UCX a second time, which ended the process.
+test("a message that is released, or whose worker ends, while its receive waits for a stream is released once", async () => {
+  const ends: Readonly<Record<string, (worker: UcxWorker, messages: readonly UcxActiveMessage[]) => unknown>> = {
+    release: (_, messages) => messages.forEach((message) => message.release()),
+    abort: (worker) => worker.abort(),
+    close: (worker) => worker.close(),
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    using ucx = Ucx.open();
+    const worker = ucx.createWorker();
+    const other = ucx.createWorker();
+    const [endpoint, back] = await Promise.all([worker.connect(other.address), other.connect(worker.address)]);
+    const sizes = [8, 4000, 1 << 20]; // copied when it arrives, lent by UCX, still at the sender
+    for (const size of sizes) endpoint.sendMessage(new Uint8Array(size).fill(7)).catch(() => {});
+    const messages: UcxActiveMessage[] = [];
+    for await (const message of back.messages()) if (messages.push(message) === sizes.length) break;
+    const waiting = messages.map((message) => ({ ...unwritten(message.length), message }));
+    const received = Promise.allSettled(waiting.map(({ message, buffer }) => message.recv(buffer)));
+    await end(other, messages);
+    for (const { finishWriting } of waiting) finishWriting();
+    const settled = await received;
+    assertEquals(settled[1]?.status, "rejected", name);
+    for (const [i, one] of settled.entries()) {
+      if (one.status === "fulfilled") assertEquals(waiting[i]?.buffer.bytes().at(-1), 7, name);
+      else assert(one.reason instanceof TypeError && /released meanwhile|closed/.test(one.reason.message), name);
+    }
+    for (const one of [worker, other]) one.abort();
+  }
 });

@@ -174,7 +174,7 @@ export class UcxActiveMessage {
     this.#over = over;
   }
 
-  // law ucx/UcxActiveMessage.recv: ucx/message_list, ucx/active_messages, ucx/message_on_gpu
+  // law ucx/UcxActiveMessage.recv: ucx/message_list, ucx/active_messages, ucx/message_on_gpu, ucx/closed_inside
   /**
    * Receives the data, once.
    *
@@ -208,8 +208,7 @@ export class UcxActiveMessage {
       if (this.#state !== "taken") throw new TypeError("Cannot receive: the message was released meanwhile");
       if (operation.isTransferred) throw transferred();
     } catch (error) {
-      this.#state = "here";
-      this.release();
+      if (this.#state === "taken") this.release(); // else that was done
       operation.release();
       operations.give(operation);
       clear();
