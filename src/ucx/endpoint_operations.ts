@@ -105,7 +105,7 @@ export class EndpointOperations {
   }
 
   // law ucx/EndpointOperations.stillOpen: ucx/closed_inside
-  /** Another library's array is called for its memory, and may have closed the endpoint. */
+  /** For memory that is not JavaScript's own: another library's array is called for it, and may have closed this. */
   #stillOpen(doing: Doing): void {
     this.openHandle(doing === "send" ? "send" : "receive");
   }
@@ -132,7 +132,7 @@ export class EndpointOperations {
   takeMemory(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): Promise<void> | null {
     try {
       const buffer = takeMemory(operation, what, doing, this.worker.cuda, options);
-      this.#stillOpen(doing);
+      if (operation.own === null) this.#stillOpen(doing);
       const { copy } = operation;
       if (copy !== null) return this.worker.progress.copied(copy);
       const ready = buffer === null ? null : hostReady(buffer);
@@ -148,7 +148,7 @@ export class EndpointOperations {
   takeMemorySync(operation: Operation, what: Sendable, doing: Doing, options?: TakeOptions): void {
     try {
       const buffer = takeMemory(operation, what, doing, this.worker.cuda, options);
-      this.#stillOpen(doing);
+      if (operation.own === null) this.#stillOpen(doing);
       if (buffer !== null) hostWaits(buffer);
       if (operation.copy !== null) consumerWaitsForEvent(operation.copy.event, null);
       operation.pack?.();

@@ -367,8 +367,10 @@ export class Receiver {
   ): T | undefined {
     try {
       const buffer = takeMemory(operation, into, "receive into", this.#cuda);
-      this.#open("receive"); // again: another library's array is called for its memory, and may have closed it
-      owner?.over?.throwIfAborted();
+      if (operation.own === null) { // another library's array is called for its memory, and may have closed this
+        this.#open("receive");
+        owner?.over?.throwIfAborted();
+      }
       operation.call = "ucp_tag_recv_nbx";
       operation.owner = owner;
       return buffer === null ? undefined : order(buffer);

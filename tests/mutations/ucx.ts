@@ -1344,8 +1344,8 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/Receiver.take", [
-    ['this.#open("receive"); // again', "// again", "What an array that closes its worker is for is never settled."],
-    ["      owner?.over?.throwIfAborted();\n", "", "A receive of an endpoint that is gone begins."],
+    ['        this.#open("receive");\n', "", "What an array that closes its worker is for is never settled."],
+    ["        owner?.over?.throwIfAborted();\n", "", "A receive of an endpoint that is gone begins."],
   ]),
   ...law("ucx/UcxActiveMessage.isHere", [
     ['if (this.#state !== "here") throw', "if (false) throw", "A message is received twice."],
