@@ -4,7 +4,7 @@
  * @module
  */
 import { type CudaDriver, observeHost, observerOf } from "../driver/mod.ts";
-import { checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
+import { checkBoolean, checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
 import type { CausalityReport } from "./report.ts";
 import { CheckerState } from "./checker_state.ts";
@@ -50,7 +50,7 @@ export class CausalityChecker {
     if (onReport !== undefined && typeof onReport !== "function") {
       throw new TypeError(`Expected onReport to be a function, got ${show(onReport)}`);
     }
-    if (typeof leaks !== "boolean") throw new TypeError(`Expected leaks to be true or false, got ${show(leaks)}`);
+    checkBoolean("leaks", leaks);
     if (kernels !== "certain" && kernels !== "whole") {
       throw new TypeError(`Expected kernels to be "certain" or "whole", got ${show(kernels)}`);
     }

@@ -52,6 +52,11 @@ export function firstAddress({ buffer, offset, layout }: Pick<ArrayParts, "buffe
   return before === 0 ? ptr : ptr + BigInt(before);
 }
 
+/** Throws a TypeError if the buffer is closed: without elements, nothing else would. */
+export function checkOpen(array: ArrayParts): void {
+  firstAddress(array);
+}
+
 /** Bytes that the elements take without gaps. */
 export function byteCount({ layout, dtype }: Pick<ArrayParts, "layout" | "dtype">): number {
   return Math.ceil(layout.volume * dtype.itemsize);

@@ -4,10 +4,10 @@
  * @module
  */
 import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
-import { bytesBefore, bytesFrom, checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
+import { bytesBefore, bytesFrom, checkBoolean, checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
 import { exactPtrOf, type MemoryBuffer, stagingOf } from "../memory/mod.ts";
 import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
-import type { ArrayParts } from "./array_parts.ts";
+import { type ArrayParts, checkOpen } from "./array_parts.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { convertHost, explainHostConversion } from "./host_conversion.ts";
@@ -38,7 +38,10 @@ export function copyElements(from: ArrayParts, to: ArrayParts, options: ViewCopy
   const device = drivenBy(from, to);
   if (options.stream !== undefined) checkOpenStream(options.stream, "Cannot copy on a stream");
   if (device === null) return copyOnHost(from, to, options, conversion);
-  if (to.layout.volume === 0) return;
+  if (to.layout.volume === 0) {
+    checkOpen(from);
+    return checkOpen(to);
+  }
   const stream = orderOf(from, to, device, options);
   if (mayOverlap(from, to)) copyThroughDense(from, to, stream, conversion);
   else copyOnDevice(from, to, stream, conversion);
@@ -150,6 +153,7 @@ function liesAfter(one: HostMemory, other: HostMemory): boolean {
 /** @returns how each element is converted; null if it is copied unchanged */
 function checkCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): Conversion | null {
   checkOptions(options, viewCopyOptionNames);
+  checkBoolean("convert", options.convert);
   if (to.readonly) throw new TypeError("Cannot copy into a read-only view");
   if (options.convert !== true && !from.dtype.equals(to.dtype)) {
     throw new TypeError(

@@ -19,6 +19,7 @@ export {
   type ArrayParts,
   byteCount,
   checkBounds,
+  checkOpen,
   type Closeable,
   firstAddress,
   type MakeArray,

@@ -105,9 +105,9 @@ export class Cuda {
    * console.log(cuda.devices.length); // 2
    * ```
    *
-   * @throws {RangeError} if a number of devices or bytes is not an integer of at least 0, the number of instructions is
-   *   not an integer of at least 1, or the seed is not an integer
-   * @throws {TypeError} for an unknown schedule
+   * @throws {RangeError} if a number of devices or bytes is not an integer of at least 0, there are more than 4864
+   *   devices, the number of instructions is not an integer of at least 1, or the seed is not an integer
+   * @throws {TypeError} for an option of another kind, and an unknown schedule
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */
   static simulate(options: SimulateOptions & CheckedOptions = {}): Cuda {

@@ -5,7 +5,7 @@
  */
 import { CU_EVENT } from "../../bindings/cuda_types.ts";
 import { checkCuda } from "../driver/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkBoolean, checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { CudaEvent } from "./event.ts";
 import { registerFinalizer } from "./finalizer.ts";
@@ -28,6 +28,8 @@ const eventOptionNames: OptionNames<EventOptions> = { timing: true, interprocess
 export function createEvent(device: CudaDevice, options: EventOptions): CudaEvent {
   checkOptions(options, eventOptionNames);
   const { timing = false, interprocess = false } = options;
+  checkBoolean("timing", timing);
+  checkBoolean("interprocess", interprocess);
   if (timing && interprocess) {
     throw new TypeError("Cannot create an event with both timing and interprocess: choose one of the two");
   }

@@ -7,7 +7,7 @@ import { internals } from "./stream_internals.ts";
 import { CU_STREAM } from "../../bindings/cuda_types.ts";
 import { checkCuda, observerOf } from "../driver/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
-import { checkName, checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkBoolean, checkName, checkOptions, type OptionNames, show } from "../layout/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { CudaStream } from "./stream.ts";
 
@@ -30,8 +30,9 @@ const streamOptionNames: OptionNames<StreamOptions> = { nonBlocking: true, prior
 /** See {@linkcode CudaDevice.createStream}. */
 export function createStream(device: CudaDevice, options: StreamOptions): CudaStream {
   checkOptions(options, streamOptionNames);
-  const flags = options.nonBlocking ?? true ? CU_STREAM.NON_BLOCKING : CU_STREAM.DEFAULT;
-  const { priority, name } = options;
+  const { nonBlocking = true, priority, name } = options;
+  checkBoolean("nonBlocking", nonBlocking);
+  const flags = nonBlocking ? CU_STREAM.NON_BLOCKING : CU_STREAM.DEFAULT;
   if (name !== undefined) checkName(name);
   if (priority !== undefined) checkPriority(device, priority);
   const { driver } = device;
@@ -66,7 +67,8 @@ export function priorityRange(device: CudaDevice): [first: number, last: number]
 function checkPriority(device: CudaDevice, priority: number): void {
   const [first, last] = priorityRange(device);
   if (Number.isInteger(priority) && priority >= first && priority <= last) return;
-  throw new RangeError(
-    `Cannot create a stream of priority ${priority}: expected an integer from ${first} (highest) to ${last}`,
-  );
+  const message =
+    `Cannot create a stream of priority ${show(priority)}: expected an integer from ${first} (highest) to ` +
+    last;
+  throw typeof priority === "number" ? new RangeError(message) : new TypeError(message);
 }

@@ -6,7 +6,17 @@
 import { describeDevice } from "./describe.ts";
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { NativeArena, runAll } from "../ffi/mod.ts";
-import { checkMade, checkOptions, giveName, nameOf, none, quoted, showAs, showGiven } from "../layout/mod.ts";
+import {
+  checkBoolean,
+  checkMade,
+  checkOptions,
+  giveName,
+  nameOf,
+  none,
+  quoted,
+  showAs,
+  showGiven,
+} from "../layout/mod.ts";
 import type { DeviceMemoryResource } from "../memory/mod.ts";
 import { checkCuda, type CudaDriver, isSimulated, observerOf } from "../driver/mod.ts";
 import { createEvent, type EventOptions, importEvent } from "./create_event.ts";
@@ -165,8 +175,13 @@ export class CudaDevice {
   }
 
   // law device/CudaDevice.withContext: device/device, memory/memory_programs
-  /** Calls a function while the primary context is current, then restores the previous context. */
+  /**
+   * Calls a function while the primary context is current, then restores the previous context.
+   *
+   * @throws {TypeError} if it is not a function, or the device is gone with its `Cuda`
+   */
   withContext<T>(work: () => T): T {
+    if (typeof work !== "function") throw noWork(this, work);
     const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.driver.context;
     this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));
     try {
@@ -253,16 +268,18 @@ export class CudaDevice {
   /**
    * Creates an event.
    *
-   * @throws {TypeError} for an event with both timing and interprocess: CUDA has none
+   * @throws {TypeError} for an event with both timing and interprocess: CUDA has none; if the `Cuda` is closed
    */
   createEvent(options: EventOptions = none): CudaEvent {
+    this.#checkOpen();
     const event = this.makeEvent(options);
     event[registerFinalizer]();
     return event;
   }
 
   /**
-   * As {@linkcode CudaDevice.createEvent}, for callers that always close it.
+   * As {@linkcode CudaDevice.createEvent}, for callers that always close it, also on a device whose `Cuda` is closed:
+   * its buffers may still have to be ordered.
    *
    * @internal
    */
@@ -273,11 +290,12 @@ export class CudaDevice {
   /**
    * Opens an event of another process from the result of `event.exportHandle()` there. Its owner must close it last.
    *
-   * @throws {TypeError} if this is not a handle of an event
+   * @throws {TypeError} if this is not a handle of an event, or the `Cuda` is closed
    * @throws {RangeError} if the event belongs to another device
    * @throws {CudaError} if the other process is gone, or is this one
    */
   importEvent(handle: IpcHandle): CudaEvent {
+    this.#checkOpen();
     return importEvent(this, handle);
   }
 
@@ -384,6 +402,7 @@ export class CudaDevice {
    */
   retained(options: { readonly evenClosed?: true } = none): Disposable {
     checkOptions(options, retainOptionNames);
+    checkBoolean("evenClosed", options.evenClosed);
     if (options.evenClosed !== true) this.#checkOpen();
     return this.#references.retained();
   }
@@ -520,4 +539,8 @@ export class CudaDevice {
   static {
     showAs(CudaDevice, describeDevice);
   }
+}
+
+function noWork(device: CudaDevice, given: unknown): TypeError {
+  return new TypeError(`Cannot call ${showGiven(given)} in the context of ${device}: expected a function`);
 }

@@ -5,7 +5,15 @@
  */
 import { errno, MAP, PROT, SEEK } from "../../bindings/libc.ts";
 import { attempt, checkPath, cString, libc, missingFile, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
-import { checkOptions, type DType, DType as DTypes, type DTypeLike, type OptionNames, show } from "../layout/mod.ts";
+import {
+  checkBoolean,
+  checkOptions,
+  type DType,
+  DType as DTypes,
+  type DTypeLike,
+  type OptionNames,
+  show,
+} from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { about, NpyError } from "./error.ts";
@@ -49,6 +57,7 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
  */
 export function openNpy(file: string | URL, options: OpenNpyOptions = {}): StridedMemoryView {
   checkOptions(options, openNpyOptionNames);
+  checkBoolean("writable", options.writable);
   const path = pathOf(file);
   const { writable = false, rawDtype } = options;
   const { fopen, fclose, fileno } = libc().stdio;

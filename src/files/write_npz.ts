@@ -4,7 +4,7 @@
  * @module
  */
 import { nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames, show, showGiven } from "../layout/mod.ts";
+import { checkBoolean, checkOptions, type OptionNames, show, showGiven } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { NpyError } from "./error.ts";
 import { type ByteSink, createFile, type NewFile } from "./new_file.ts";
@@ -72,10 +72,7 @@ export async function writeNpz(
 
 function checked(arrays: Parameters<typeof writeNpz>[1], options: WriteNpzOptions): Entry[] {
   checkOptions(options, writeNpzOptionNames);
-  const { compressed = false } = options;
-  if (typeof compressed !== "boolean") {
-    throw new TypeError(`Expected compressed to be true or false, got ${show(compressed)}`);
-  }
+  checkBoolean("compressed", options.compressed);
   return namedViews(arrays).map(([name, view]) => {
     const where = `as ${show(name)} in writeNpz(path, { name: view })`;
     return { name: memberName(name), view, header: headerFor(view, where) };

@@ -29,7 +29,7 @@ export type { FlattenOptions } from "./flatten.ts";
 export { cachedLayout, cacheLayout, denseLayout } from "./layout_cache.ts";
 export { checkName, giveName, nameOf, quoted, showAs, showBytes } from "./inspect.ts";
 export { checkMade, notMade } from "./made.ts";
-export { checkOptions, isNameIn, namesNear, none, type OptionNames, unknownOption } from "./options.ts";
+export { checkBoolean, checkOptions, isNameIn, namesNear, none, type OptionNames, unknownOption } from "./options.ts";
 export { isPlainObject } from "./plain_object.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { isOfOtherCopy } from "./package_copy.ts";
-import { show } from "./shape.ts";
+import { show, showGiven } from "./shape.ts";
 
 /** The names of options: a table that does not compile if a name is missing or is not an option. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
@@ -89,4 +89,18 @@ function distance(one: string, other: string): number {
     row = next;
   }
   return row[other.length] ?? 0;
+}
+
+// law layout/checkBoolean: options
+/**
+ * Throws unless an option is true, false or not given: `"no"` would count as true.
+ *
+ * @throws {TypeError}
+ */
+export function checkBoolean(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== "boolean") throw noBoolean(name, value);
+}
+
+function noBoolean(name: string, value: unknown): TypeError {
+  return new TypeError(`Expected ${name} to be true or false, got ${showGiven(value)}`);
 }

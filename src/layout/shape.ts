@@ -125,8 +125,12 @@ export function notInteger(what: string, rule: string, value: unknown): Error {
 export function noSize(doing: string, value: unknown): Error {
   const message = `Cannot ${doing}: expected a safe integer of at least 0`;
   if (typeof value === "number") return new RangeError(message);
-  const way = typeof value === "bigint" ? `: Number(${value}n) is one` : "";
+  const way = typeof value === "bigint" && isSize(value) ? `: Number(${value}n) is one` : "";
   return new TypeError(`${message}, got ${value === null ? "null" : `a ${typeof value}`}${way}`);
+}
+
+function isSize(value: bigint): boolean {
+  return value >= 0n && value <= Number.MAX_SAFE_INTEGER;
 }
 
 /** Throws a TypeError unless the value is an array. */

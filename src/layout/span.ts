@@ -1,5 +1,5 @@
 /** The extent of a layout's elements in memory, and the check that it is small enough for exact arithmetic. */
-import { checkOptions, type OptionNames } from "./options.ts";
+import { checkBoolean, checkOptions, type OptionNames } from "./options.ts";
 import { checkItemsize } from "./repack.ts";
 import { rowMajorStrides } from "./stride_order.ts";
 import {
@@ -71,7 +71,10 @@ export function readLayout(
   itemsize: number,
   options: StridedLayoutOptions | undefined,
 ): void {
-  if (options !== undefined) checkOptions(options, stridedLayoutOptionNames);
+  if (options !== undefined) {
+    checkOptions(options, stridedLayoutOptionNames);
+    checkBoolean("divideStrides", options.divideStrides);
+  }
   checkItemsize(itemsize);
   const extents = copyShape(shape);
   const volume = volumeOf(extents);

@@ -7,7 +7,7 @@ import {
   mergeableAxes,
 } from "./flatten.ts";
 import { showAs } from "./inspect.ts";
-import { checkOptions } from "./options.ts";
+import { checkBoolean, checkOptions } from "./options.ts";
 import {
   checkDataPtr,
   checkItemsize,
@@ -34,6 +34,7 @@ import {
   notInteger,
   type Shape,
   show,
+  showGiven,
   volumeOf,
 } from "./shape.ts";
 import { axisSet, broadcastInto, permuteInto, squeezedNdim, squeezeInto, unsqueezeInto } from "./axes.ts";
@@ -188,8 +189,11 @@ export class StridedLayout {
    * @param other the layout to resemble
    * @param order as in {@linkcode StridedLayout.toDense}
    * @returns `other` itself if it is dense in that order already
+   * @throws {TypeError} if it is not a layout
+   * @throws {TypeError | RangeError} as {@linkcode StridedLayout.toDense} does
    */
   static denseLike(other: StridedLayout, order: DenseOrder | "K" = "K"): StridedLayout {
+    if (!(other instanceof StridedLayout)) throw noLayout(other);
     return other.toDense(order);
   }
 
@@ -593,7 +597,10 @@ export class StridedLayout {
    * ```
    */
   repacked(itemsize: number, options?: RepackOptions): StridedLayout {
-    if (options !== undefined) checkOptions(options, repackOptionNames);
+    if (options !== undefined) {
+      checkOptions(options, repackOptionNames);
+      checkBoolean("keepDim", options.keepDim);
+    }
     const dataPtr = options?.dataPtr;
     checkItemsize(itemsize);
     checkDataPtr(dataPtr);
@@ -700,4 +707,13 @@ export class StridedLayout {
   static {
     showAs(StridedLayout, (layout) => `${layout}`.replace(/^StridedLayout\s*/, ""), "fields");
   }
+}
+
+/** The error for anything but a layout; above all for a view, which has one. */
+function noLayout(given: unknown): TypeError {
+  const isView = typeof given === "object" && given !== null && "layout" in given &&
+    given.layout instanceof StridedLayout;
+  return new TypeError(
+    `Expected a StridedLayout, got ${showGiven(given)}${isView ? "; a view has one: view.layout" : ""}`,
+  );
 }

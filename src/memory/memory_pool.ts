@@ -25,6 +25,7 @@ import {
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, type CudaDriver, observerOf } from "../driver/mod.ts";
 import {
+  checkBoolean,
   checkMade,
   checkOptions,
   noSize,
@@ -71,10 +72,11 @@ export interface MemoryPoolUse {
 }
 
 // law memory/checkPoolOptions: memory/memory_pool, memory/memory_programs
-/** Throws unless the sizes in a pool's options are valid. */
+/** Throws unless a pool's options are valid. */
 export function checkPoolOptions(options: MemoryPoolOptions): void {
   checkOptions(options, memoryPoolOptionNames);
-  const { maxSize = 0, releaseThreshold = 0 } = options;
+  const { maxSize = 0, releaseThreshold = 0, shareable } = options;
+  checkBoolean("shareable", shareable);
   for (const size of [maxSize, releaseThreshold]) {
     if (!Number.isSafeInteger(size) || size < 0) {
       throw noSize(`limit a pool to ${show(size)} bytes`, size);

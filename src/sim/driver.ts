@@ -37,7 +37,7 @@ import { CallError, UnsimulatedError } from "./call.ts";
 
 /** Options of `Cuda.simulate` and of `simulateDriver`. */
 export interface SimulateOptions {
-  /** Number of devices. Default 1. */
+  /** Number of devices, at most 4864. Default 1. */
   readonly devices?: number;
   /** Determines every choice of the schedule: the same seed repeats a run. Default 0. */
   readonly seed?: number;
@@ -336,8 +336,9 @@ export class SimulatedDriver {
  * simulated.failNth("cuMemAllocAsync", 3, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
  * ```
  *
- * @throws {RangeError} for a number of devices or bytes that is not an integer of at least 0, a number of instructions
- *   that is not an integer of at least 1, or a seed that is not an integer
+ * @throws {RangeError} for a number of devices or bytes that is not an integer of at least 0, more than 4864 devices, a
+ *   number of instructions that is not an integer of at least 1, or a seed that is not an integer
+ * @throws {TypeError} for an option of another kind, and an unknown schedule
  */
 export function simulateDriver(options: SimulateOptions = {}): SimulatedDriver {
   return new SimulatedDriver(options);

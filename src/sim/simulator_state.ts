@@ -12,10 +12,10 @@ import {
   CUresult,
 } from "../../bindings/cuda_types.ts";
 import type { KernelObserver } from "../driver/mod.ts";
-import { show } from "../layout/mod.ts";
+import { checkBoolean, show } from "../layout/mod.ts";
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
-import { DeviceMemory, takeSpans } from "./device_memory.ts";
+import { DeviceMemory, maxSpans, takeSpans } from "./device_memory.ts";
 import type { Capture, Graph, GraphExec, GraphNode } from "./graph.ts";
 import { type GraphMemory, GraphPool } from "./graph_memory.ts";
 import { type Context, type Device, type Event, type LoadedFunction, type LoadedModule, Stream } from "./objects.ts";
@@ -113,36 +113,31 @@ export class SimulatorState {
       loadPtx,
       print: printToProcess,
       canAccessPeer: (device, peer) => device !== peer,
-      ...options,
+      ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
     };
     const { devices, memory, schedule, seed, maxInstructions } = this.options;
     for (const [name, value] of Object.entries({ devices, memory })) {
-      if (!Number.isSafeInteger(value) || value < 0) {
-        throw new RangeError(`Cannot simulate ${name}: ${value}: expected an integer of at least 0`);
-      }
+      if (!Number.isSafeInteger(value) || value < 0) throw cannot(`${name}: `, value, "an integer of at least 0");
     }
+    if (devices > maxSpans) throw cannot("devices: ", devices, `at most ${maxSpans}, for which there are addresses`);
     const { driverVersion, poolsSupported, freesWait, print, canAccessPeer } = this.options;
     if (!Number.isSafeInteger(driverVersion) || driverVersion < 11000) {
-      throw new RangeError(`Cannot simulate driverVersion: ${show(driverVersion)}: expected a version such as 13000`);
+      throw cannot("driverVersion: ", driverVersion, "a version such as 13000");
     }
-    for (const [name, value] of Object.entries({ poolsSupported, freesWait })) {
-      if (typeof value !== "boolean") {
-        throw new TypeError(`Cannot simulate ${name}: ${show(value)}: expected true or false`);
-      }
-    }
+    checkBoolean("poolsSupported", poolsSupported);
+    checkBoolean("freesWait", freesWait);
     for (const [name, value] of Object.entries({ print, canAccessPeer })) {
       if (typeof value !== "function") {
         throw new TypeError(`Cannot simulate ${name}: ${show(value)}: expected a function`);
       }
     }
     if (!schedules.has(schedule)) {
-      throw new TypeError(`Cannot simulate the schedule ${schedule}: expected ${[...schedules].join(", ")}`);
+      throw new TypeError(`Cannot simulate the schedule ${show(schedule)}: expected ${[...schedules].join(", ")}`);
     }
     if (maxInstructions !== Infinity && (!Number.isSafeInteger(maxInstructions) || maxInstructions < 1)) {
-      const expected = "expected an integer of at least 1, or Infinity";
-      throw new RangeError(`Cannot simulate maxInstructions: ${maxInstructions}: ${expected}`);
+      throw cannot("maxInstructions: ", maxInstructions, "an integer of at least 1, or Infinity");
     }
-    if (!Number.isSafeInteger(seed)) throw new RangeError(`Cannot simulate the seed ${seed}: expected an integer`);
+    if (!Number.isSafeInteger(seed)) throw cannot("the seed ", seed, "an integer");
     this.random = new Random(seed);
     this.scheduler = new Scheduler(schedule, new Random(seed ^ 0x5eed));
     const firstSpan = takeSpans(devices);
@@ -277,4 +272,10 @@ export class SimulatorState {
       graphPool: new GraphPool(segments),
     };
   }
+}
+
+/** The error for an option: a TypeError for anything but a number. @param what it, as it stands before its value */
+function cannot(what: string, value: unknown, expected: string): Error {
+  const message = `Cannot simulate ${what}${show(value)}: expected ${expected}`;
+  return typeof value === "number" ? new RangeError(message) : new TypeError(message);
 }

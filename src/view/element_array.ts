@@ -6,6 +6,7 @@
 import { type ArrayParts, fillElements, type ViewFillOptions } from "../copy/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
 import {
+  checkBoolean,
   checkOptions,
   DType,
   type DTypeLike,
@@ -122,7 +123,9 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * The elements of host memory as JavaScript arrays, nested one level per axis. The static type is `unknown[]`,
    * because the compiler does not know the number of axes.
    *
-   * @throws {TypeError} for device memory, and a view without axes, whose element `item()` returns
+   * @throws {TypeError} for device memory, and a view without axes, whose element `item()` returns; if the buffer is
+   *   closed
+   * @throws {RangeError} for 2^32 elements or more
    */
   toArray(): unknown[] {
     return nestedArray(this);
@@ -148,10 +151,14 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    *
    * @param options `readonly: true`: the array will not be written to, so a read-only view returns one, too
    * @throws {TypeError} for read-only views without that option, device memory, elements that are not contiguous in C
-   *   order or not aligned, and types without a typed array class: the message says which, and what to do
+   *   order or not aligned, and types without a typed array class: the message says which, and what to do; if the
+   *   buffer is closed
    */
   asTypedArray(options: AsTypedArrayOptions = none): TypedArrayOf<D> {
-    if (options !== none) checkOptions(options, asTypedArrayOptionNames);
+    if (options !== none) {
+      checkOptions(options, asTypedArrayOptionNames);
+      checkBoolean("readonly", options.readonly);
+    }
     // law view/asTypedArray.readonly: view/elements
     if (this.readonly && options.readonly !== true) throw notForWriting();
     return asTypedArray(this) as TypedArrayOf<D>; // the class is `dtype.typedArray`
@@ -162,7 +169,8 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * memory are read on their home stream, without blocking the event loop.
    *
    * @param options `stream`: device memory is read there, in place of its home stream; other memory after its work, too
-   * @throws {TypeError} if no typed array has elements of this type, or the stream is closed or of another Cuda
+   * @throws {TypeError} if no typed array has elements of this type, the stream is closed or of another Cuda, or the
+   *   buffer is closed
    */
   async toTypedArray(options: ToTypedArrayOptions = none): Promise<TypedArrayOf<D>> {
     if (options !== none) checkOptions(options, toTypedArrayOptionNames);
@@ -184,7 +192,7 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * Whether the other is a view of the same shape and dtype with equal elements, wherever they are. Elements compare as
    * by `===`, so NaN equals nothing. Elements on a device are copied to the host, which waits for them.
    *
-   * @throws {TypeError} for a view of another copy of this package
+   * @throws {TypeError} for a view of another copy of this package, and if the buffer of either view is closed
    */
   equals(other: unknown): boolean {
     if (isOfOtherCopy(other)) {

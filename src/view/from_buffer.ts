@@ -5,6 +5,7 @@
  */
 import { checkBounds, type MakeArray } from "../copy/mod.ts";
 import {
+  checkBoolean,
   checkOptions,
   denseLayout,
   DType,
@@ -43,6 +44,7 @@ const fromBufferOptionNames: OptionNames<FromBufferOptions> = {
 export function fromBuffer<T>(buffer: MemoryBuffer, options: FromBufferOptions, make: MakeArray<T>): T {
   if (!(buffer instanceof MemoryBuffer)) throw noBuffer(buffer);
   checkOptions(options, fromBufferOptionNames);
+  checkBoolean("readonly", options.readonly);
   const dtype = DType.from(options.dtype);
   const { shape, strides = null, offset = 0, readonly = buffer.readonly } = options;
   if (buffer.readonly && !readonly) throw new TypeError("Cannot view read-only memory for writing: copy it first");

@@ -62,8 +62,8 @@ export const deviceMutations: readonly Mutation[] = [
       "A copy reads memory that a default stream has yet to write.",
     ],
     [
-      "options.nonBlocking ?? true ?",
-      "options.nonBlocking ?? false ?",
+      "nonBlocking = true,",
+      "nonBlocking = false,",
       "Every stream waits for the legacy default stream.",
     ],
     [

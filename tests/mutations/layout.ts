@@ -117,6 +117,10 @@ export const layoutMutations: readonly Mutation[] = [
   ...law("layout/distance", [
     ["Number(letter !== letterThere)", "1", "The error suggests a name that is hardly similar."],
   ]),
+  ...law("layout/checkBoolean", [
+    ['  if (value !== undefined && typeof value !== "boolean") throw', "  if (false) throw", 'The text "no" is true.'],
+    ["value !== undefined && ", "", "An option that is undefined is no default."],
+  ]),
   ...law("layout/isAligned", [
     [
       "(dataPtr * 8n) % BigInt(itemsize * 8) === 0n",
@@ -165,10 +169,11 @@ export const layoutMutations: readonly Mutation[] = [
   ]),
   ...law("layout/noSize", [
     [
-      'typeof value === "bigint" ? `: Number(${value}n) is one` : ""',
+      'typeof value === "bigint" && isSize(value) ? `: Number(${value}n) is one` : ""',
       '""',
       "The error does not say how to convert a bigint.",
     ],
+    [" && isSize(value)", "", "The error advises to convert a bigint to a number that is not valid either."],
   ]),
   ...law("layout/checkNdim", [
     ["  if (ndim > MAX_NDIM) throw", "  if (false) throw", "An array has more axes than any consumer accepts."],

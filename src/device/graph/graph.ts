@@ -5,7 +5,7 @@
  */
 import { CU_GRAPH_DEBUG_DOT_FLAGS, CU_GRAPH_NODE_TYPE } from "../../../bindings/cuda_types.ts";
 import { cString, NativeArena } from "../../ffi/mod.ts";
-import { checkMade, checkOptions, showAs } from "../../layout/mod.ts";
+import { checkBoolean, checkMade, checkOptions, showAs } from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease } from "../../driver/mod.ts";
 import { closeIfDropped, closeOnce, type DroppedState } from "../finalizer.ts";
@@ -138,9 +138,11 @@ export class CudaGraph {
    */
   toDot(options: { readonly verbose?: boolean } = {}): string {
     checkOptions(options, dotOptionNames);
+    const { verbose = false } = options;
+    checkBoolean("verbose", verbose);
     const { handle } = this;
     const { driver } = this.device;
-    const flags = options.verbose ?? false ? CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE : 0;
+    const flags = verbose ? CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE : 0;
     return writtenFile("draw a graph", (file) => {
       const code = driver.graph.cuGraphDebugDotPrint(handle, cString(file), flags);
       checkCuda(driver, "cuGraphDebugDotPrint", code);
