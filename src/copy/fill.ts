@@ -7,7 +7,7 @@ import { checkOpenStream, checkStream, type CudaStream, enqueueFill, isSameDevic
 import { bytesBefore, checkOptions, type ElementValue, type OptionNames, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { orderStreams } from "../order/mod.ts";
-import type { ArrayParts } from "./array_parts.ts";
+import { type ArrayParts, checkOpen } from "./array_parts.ts";
 import { copyElements } from "./copy.ts";
 import { copyOnDevice } from "./device_copy.ts";
 import { temporary } from "./copy_operand.ts";
@@ -33,6 +33,7 @@ export function fillElements(array: ArrayParts, value: ElementValue, options: Vi
     if (device === null) checkOpenStream(options.stream, "Cannot fill on a stream");
     else checkStream(options.stream, device, "Cannot fill on a stream");
   }
+  checkOpen(array);
   if (layout.volume === 0) return;
   const element = StridedLayout.dense([], dtype.itemsize);
   const memory = MemoryBuffer.fromArrayBuffer(bytes.buffer, 0, bytes.length);

@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { type ArrayParts, byteCount } from "../copy/mod.ts";
+import { type ArrayParts, byteCount, checkOpen } from "../copy/mod.ts";
 import { isHostObserved, noteHostAccess } from "../driver/mod.ts";
-import type { ElementValue, TypedArray } from "../layout/mod.ts";
+import { type ElementValue, type Shape, show, type TypedArray } from "../layout/mod.ts";
 import { hostWaits, noteElementAccess } from "../order/mod.ts";
 
 // law view/readElement: view/elements, view/elements_order
@@ -53,6 +53,7 @@ export function nestedArray(array: ArrayParts): NestedArray<ElementValue> {
     throw new TypeError("Cannot make arrays of a view without axes: expected at least one. item() reads its element");
   }
   checkOnHost(array, "read device memory");
+  checkCount(shape);
   hostWaits(array.buffer);
   noteElementAccess(array, false, "view.toArray()");
   const memory = memoryOf(array);
@@ -67,6 +68,21 @@ export function nestedArray(array: ArrayParts): NestedArray<ElementValue> {
   return nested(0, layout.sliceOffset);
 }
 
+// law view/checkCount: public/untyped
+/** Throws a RangeError if the elements, or the rows of an array without any, are more than an array can have. */
+function checkCount(shape: Shape): void {
+  let count = 1;
+  for (const extent of shape) {
+    count *= extent;
+    if (count >= 2 ** 32) {
+      throw new RangeError(
+        `Cannot make arrays of shape ${show(shape)}: expected fewer than 2^32 elements. view.sliced() is a view of a ` +
+          "part, which has a toArray(), too",
+      );
+    }
+  }
+}
+
 // law view/asTypedArray: view/elements, view/elements_order
 /** The memory as a typed array. See `StridedMemoryView.asTypedArray`. */
 export function asTypedArray(array: ArrayParts): TypedArray {
@@ -79,6 +95,7 @@ export function asTypedArray(array: ArrayParts): TypedArray {
         "without a copy: expected contiguous elements in C order. contiguous().asTypedArray() copies when needed",
     );
   }
+  checkOpen(array);
   if (layout.volume === 0) return new TypedArray(0);
   const { BYTES_PER_ELEMENT: size } = TypedArray;
   const start = offset + layout.sliceOffsetInBytes;

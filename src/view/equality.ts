@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type ArrayParts, byteCount } from "../copy/mod.ts";
+import { type ArrayParts, byteCount, checkOpen } from "../copy/mod.ts";
 import type { ElementValue, Scalar, TypedArray } from "../layout/mod.ts";
 import { asTypedArray } from "./element_access.ts";
 import { copyOf } from "./place.ts";
@@ -14,6 +14,8 @@ export function hasEqualElements(one: ArrayParts, other: ArrayParts): boolean {
   const { shape } = one.layout;
   if (!one.dtype.equals(other.dtype) || shape.length !== other.layout.shape.length) return false;
   if (shape.some((extent, axis) => extent !== other.layout.shape[axis])) return false;
+  checkOpen(one);
+  checkOpen(other);
   if (one.layout.volume === 0) return true;
   const [here, there] = [onHost(one), onHost(other)];
   // Complex numbers are compared by their parts, and booleans by truth value.

@@ -24,6 +24,13 @@ export type DTypeNameOfValue<V> = V extends number ? "float64"
 
 type Row = readonly unknown[] | TypedArray;
 
+const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
+
+/** The number of items of a row: of a typed array its own, whatever a subclass or a property says. */
+function countOf(row: Row): number {
+  return isTypedArray(row) ? Number(Reflect.get(typedArray, "length", row)) : row.length;
+}
+
 function isRow(value: unknown): value is Row {
   return Array.isArray(value) || isTypedArray(value);
 }
@@ -38,7 +45,7 @@ export function shapeOf(nested: unknown): number[] {
   if (!isRow(nested)) throw new TypeError(`Expected an array or nested arrays, got ${describe(nested)}`);
   const shape: number[] = [];
   for (let row: unknown = nested; isRow(row); row = row[0]) {
-    shape.push(row.length);
+    shape.push(countOf(row));
     if (shape.length > 64) {
       throw new RangeError("Expected at most 64 axes of nested arrays, got more: does one contain itself?");
     }
@@ -62,9 +69,8 @@ export function flatValues(nested: unknown, shape: readonly number[]): unknown[]
       return;
     }
     if (!isRow(item)) throw new RangeError(`Expected an array of ${expected} at ${where}, got ${typeof item}`);
-    if (item.length !== expected) {
-      throw new RangeError(`Expected an array of ${expected} at ${where}, got one of ${item.length}`);
-    }
+    const count = countOf(item);
+    if (count !== expected) throw new RangeError(`Expected an array of ${expected} at ${where}, got one of ${count}`);
     for (let at = 0; at < expected; at++) collect(item[at], [...path, at]);
   };
   collect(nested, []);

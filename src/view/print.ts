@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { ArrayParts } from "../copy/mod.ts";
+import { type ArrayParts, checkOpen } from "../copy/mod.ts";
 import { enqueueCopy } from "../device/mod.ts";
 import { noteHostAccess } from "../driver/mod.ts";
 import { HostMemoryResource } from "../memory/mod.ts";
@@ -28,6 +28,7 @@ export function print(view: ArrayParts, most: number = THRESHOLD): string {
   const lanes = dtype.lanes === 1 ? [] : [dtype.lanes]; // printed as an extra axis
   const isElided = layout.volume * dtype.lanes > most;
   const format = formatOf(dtype);
+  checkOpen(view);
   if (layout.volume === 0) return "[]";
   const shown = view.layout.shape.map((extent) => indices(extent, isElided));
   const scalars = readElements(view, offsetsOf(view, shown));

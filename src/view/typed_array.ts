@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type ArrayParts, byteCount, readElements } from "../copy/mod.ts";
+import { type ArrayParts, byteCount, checkOpen, readElements } from "../copy/mod.ts";
 import type { CudaStream } from "../device/mod.ts";
 import {
   checkOptions,
@@ -55,6 +55,7 @@ export function memoryOfArray({ buffer, byteOffset, byteLength }: TypedArray): M
 
 /** Copies an array's elements to a typed array. See `StridedMemoryView.toTypedArray`. */
 export async function toTypedArray(array: ArrayParts, stream: CudaStream | undefined): Promise<TypedArray> {
+  checkOpen(array);
   const copy = new (array.dtype.require("typedArray"))(unwrittenArrayBuffer(byteCount(array)));
   if (array.layout.volume > 0) {
     await readElements(array, new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength), stream);

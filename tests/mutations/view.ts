@@ -53,6 +53,9 @@ export const viewMutations: readonly Mutation[] = [
   ...law("view/nestedArray", [
     ["  hostWaits(array.buffer);\n", "", "Elements are read before they are written."],
   ]),
+  ...law("view/checkCount", [
+    ["    count *= extent;\n", "    count = extent;\n", "A view of very many elements exhausts the memory."],
+  ]),
   ...law("view/asTypedArray", [
     ["  hostWaits(buffer);\n", "", "The elements of the typed array are not written yet."],
     ["start % size !== 0 || ", "", "Unaligned elements fail with the engine's error."],
@@ -128,8 +131,8 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/nestedValues", [
     [
-      "    if (item.length !== expected) {\n",
-      "    if (item.length > expected) {\n",
+      "    if (count !== expected) throw",
+      "    if (count > expected) throw",
       "The missing elements of short rows are undefined.",
     ],
     ["if (shape.length > 64)", "if (shape.length > 1e9)", "A container that contains itself is followed without end."],
