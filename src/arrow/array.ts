@@ -249,11 +249,13 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * The elements from `start` up to but excluding `end`, without a copy. Closing this array ends the slice, too.
    *
    * @throws {RangeError} unless 0 <= start <= end <= length
+   * @throws {TypeError} if they are not numbers
    */
   sliced(start: number, end: number = this.length): ArrowArray {
     if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= this.length)) {
       const range = `0 <= start <= end <= ${this.length}`;
-      throw new RangeError(`Cannot slice ${this.length} elements from ${start} to ${end}: expected ${range}`);
+      const message = `Cannot slice ${this.length} elements from ${show(start)} to ${show(end)}: expected ${range}`;
+      throw typeof start === "number" && typeof end === "number" ? new RangeError(message) : new TypeError(message);
     }
     const { field, buffers, children, dictionary } = this;
     const nullCount = this.#nullCount === 0 ? 0 : -1;

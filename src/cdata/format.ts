@@ -4,6 +4,7 @@
  * @module
  */
 import { type ArrowField, type ArrowTimeUnit, type ArrowType, storageOf } from "./type.ts";
+import { show } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 /** Formats of types without parameters and children. */
@@ -51,8 +52,10 @@ const listFormats: readonly (readonly [format: string, kind: "list" | "list_view
 /** The format of a plain type, by its value. */
 const plainFormats: ReadonlyMap<string, string> = new Map([...plain].map(([format, type]) => [keyOf(type), format]));
 
-function keyOf(type: ArrowType): string {
-  return JSON.stringify(type, ["kind", "bits", "offsets", "unit"]);
+function keyOf(
+  { kind, bits, offsets, unit }: ArrowType & Partial<Record<"bits" | "offsets" | "unit", unknown>>,
+): string {
+  return show([kind, bits, offsets, unit]); // of an untyped program's bigint, too
 }
 
 /**
@@ -105,8 +108,17 @@ function letterOf(unit: ArrowTimeUnit): string {
   return units.find(([, name]) => name === unit)?.[0] ?? unknownType({ kind: "duration", unit });
 }
 
+/** A type as JSON; as in other errors if JSON cannot express what an untyped program has put into it: a bigint. */
+function textOf(type: ArrowType): string {
+  try {
+    return JSON.stringify(type);
+  } catch {
+    return show(type);
+  }
+}
+
 function unknownType(type: ArrowType): never {
-  throw new ExchangeError(`Cannot name the Arrow type ${JSON.stringify(type)}: Arrow has no such type`);
+  throw new ExchangeError(`Cannot name the Arrow type ${textOf(type)}: Arrow has no such type`);
 }
 
 /**

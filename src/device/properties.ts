@@ -67,7 +67,7 @@ export class DeviceProperties {
   }
 
   attribute(name: DeviceAttribute): number {
-    if (!Object.hasOwn(CU_DEVICE_ATTRIBUTE, name)) {
+    if (typeof name !== "string" || !Object.hasOwn(CU_DEVICE_ATTRIBUTE, name)) {
       throw new TypeError(`Cannot query the attribute ${show(name)}: expected a name of CU_DEVICE_ATTRIBUTE`);
     }
     const { cuDeviceGetAttribute } = this.#driver.device;
@@ -83,9 +83,9 @@ export class DeviceProperties {
   }
 
   peerAttribute(name: PeerAttribute, peer: DeviceProperties): number {
-    if (!Object.hasOwn(CU_DEVICE_P2P_ATTRIBUTE, name)) {
+    if (typeof name !== "string" || !Object.hasOwn(CU_DEVICE_P2P_ATTRIBUTE, name)) {
       const names = Object.keys(CU_DEVICE_P2P_ATTRIBUTE).join(", ");
-      throw new TypeError(`Cannot query the peer attribute ${name}: expected one of ${names}`);
+      throw new TypeError(`Cannot query the peer attribute ${show(name)}: expected one of ${names}`);
     }
     const { cuDeviceGetP2PAttribute } = this.#driver.device;
     const attribute = CU_DEVICE_P2P_ATTRIBUTE[name];

@@ -5,7 +5,7 @@
  */
 import { DLDeviceType, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
 import { type CudaDevice, CudaStream } from "../device/mod.ts";
-import { checkOptions, type DType } from "../layout/mod.ts";
+import { checkOptions, type DType, show } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { dlpackDevice, toDlpackOptionNames, type ToDlpackOptions } from "./tensor.ts";
@@ -101,13 +101,13 @@ function checkRequest(options: ToDlpackOptions): void {
   checkOptions(options, toDlpackOptionNames);
   const { maxVersion, copy, dlDevice } = options;
   if (maxVersion !== undefined && maxVersion !== null && !isPair(maxVersion)) {
-    throw new TypeError(`Cannot export for version ${String(maxVersion)} of DLPack: expected [major, minor]`);
+    throw new TypeError(`Cannot export for version ${show(maxVersion)} of DLPack: expected [major, minor]`);
   }
   if (copy !== undefined && copy !== null && typeof copy !== "boolean") {
-    throw new TypeError(`Cannot export with copy: ${String(copy)}: expected true, false or null`);
+    throw new TypeError(`Cannot export with copy: ${show(copy)}: expected true, false or null`);
   }
   if (dlDevice !== undefined && dlDevice !== null && !isPair(dlDevice)) {
-    throw new TypeError(`Cannot export to device ${String(dlDevice)}: expected [type, number], as [1, 0] for the host`);
+    throw new TypeError(`Cannot export to device ${show(dlDevice)}: expected [type, number], as [1, 0] for the host`);
   }
 }
 
@@ -125,7 +125,7 @@ function checkStream({ buffer }: PlannedArray, stream: ToDlpackOptions["stream"]
   if (stream === undefined || stream === null || stream === -1n) return;
   if (typeof stream !== "bigint" && !(stream instanceof CudaStream)) {
     throw new TypeError(
-      `Cannot order a consumer on the stream ${String(stream)}: expected a CudaStream, its handle as a bigint, or null`,
+      `Cannot order a consumer on the stream ${show(stream)}: expected a CudaStream, its handle as a bigint, or null`,
     );
   }
   if (buffer.device === null && !isElsewhere) {

@@ -176,8 +176,11 @@ export class DType<Name extends DTypeName = DTypeName> {
     if (typeof source !== "object" || source === null) {
       throw new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}`);
     }
-    if (source.code === undefined) throw noCode(source);
-    return DType.fromParts(source.code, source.bits, source.lanes, source.padded ?? false);
+    const { code, bits, lanes, padded = false } = source;
+    if (code === undefined) throw noCode(source);
+    const areNumbers = typeof code === "number" && typeof bits === "number" && typeof lanes === "number";
+    if (!areNumbers || typeof padded !== "boolean") specFromDLPack(code, bits, lanes, padded); // throws
+    return DType.fromParts(code, bits, lanes, padded);
   }
 
   /**
@@ -223,9 +226,11 @@ export class DType<Name extends DTypeName = DTypeName> {
   /**
    * The name of this dtype in another convention.
    *
-   * @throws {TypeError} if the convention has no name for it; the message says what to do instead
+   * @throws {TypeError} if the convention has no name for it; the message says what to do instead; for an unknown
+   *   convention
    */
   require<Form extends DTypeForm>(form: Form): NonNullable<DType[Form]> {
+    if (form !== "typestr" && form !== "arrowFormat" && form !== "typedArray") throw noForm(form);
     const value = this[form];
     if (value === null) throw cannotSay(this, form);
     return value;
@@ -344,6 +349,10 @@ function noCode(source: object): TypeError {
     ? `. A copy of a DType is not one: use DType.from(${show(source.name)})`
     : "";
   return new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}${way}`);
+}
+
+function noForm(form: unknown): TypeError {
+  return new TypeError(`Expected "typestr", "arrowFormat" or "typedArray", got ${showGiven(form)}`);
 }
 
 function cannotSay(dtype: DType, form: DTypeForm): TypeError {

@@ -1,5 +1,5 @@
 /** The meaning of dtype names in the various conventions. */
-import { nearestOf } from "./options.ts";
+import { checkBoolean, nearestOf } from "./options.ts";
 import { SCALAR_TYPES, type ScalarType } from "./scalar_types.ts";
 import { notInteger, show } from "./shape.ts";
 
@@ -131,6 +131,7 @@ function meantBy(source: string, names: readonly string[]): string | undefined {
  * @throws {TypeError | RangeError} if DLPack 1.3 does not define the code, or not with that many bits
  */
 export function specFromDLPack(code: number, bits: number, lanes: number, isPadded: boolean): DTypeSpec {
+  checkBoolean("padded of a DLPack dtype", isPadded);
   for (const [name, value, max] of [["code", code, 0xff], ["bits", bits, 0xff], ["lanes", lanes, MAX_LANES]] as const) {
     if (!(Number.isInteger(value) && value >= 0 && value <= max)) {
       throw notInteger(`${name} of a DLPack dtype`, `an integer up to ${max}`, value);

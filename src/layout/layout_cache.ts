@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Shape } from "./shape.ts";
+import { checkArray, type Shape } from "./shape.ts";
 import { StridedLayout } from "./strided_layout.ts";
 
 /** A cached layout. */
@@ -56,6 +56,7 @@ export function cacheLayout(layout: StridedLayout, hasStrides: boolean): void {
  * @throws {TypeError | RangeError} as the constructor of a layout does
  */
 export function denseLayout(shape: Shape, itemsize: number): StridedLayout {
+  checkArray("shape", shape);
   const known = cachedLayout(shape, null, shape.length, itemsize, 1);
   if (known !== null) return known;
   const layout = new StridedLayout(shape, null, itemsize);

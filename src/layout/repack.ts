@@ -52,7 +52,7 @@ export function checkItemsize(itemsize: number): void {
 
 function isItemsize(value: number): boolean {
   if (Number.isSafeInteger(value)) return value > 0;
-  return value > 0 && value < 1 && Number.isInteger(value * 8);
+  return typeof value === "number" && value > 0 && value < 1 && Number.isInteger(value * 8);
 }
 
 /** The part of a layout that {@linkcode packInto} and {@linkcode unpackInto} need. */

@@ -1,5 +1,5 @@
 import { normalizePermutation } from "./axes.ts";
-import { arrayOf, at, type Shape } from "./shape.ts";
+import { arrayOf, at, type Shape, show } from "./shape.ts";
 
 /**
  * How a dense layout orders its axes in memory: `"C"` last axis fastest, `"F"` first axis fastest, or a permutation of
@@ -86,8 +86,7 @@ export function stridesInOrder(shape: Shape, order: DenseOrder, volume: number):
 }
 
 function badOrder(order: unknown): TypeError {
-  const shown = typeof order === "string" ? JSON.stringify(order) : String(order);
-  return new TypeError(`Expected order to be "C", "F" or a permutation of the axes, got ${shown}`);
+  return new TypeError(`Expected order to be "C", "F" or a permutation of the axes, got ${show(order)}`);
 }
 
 /**

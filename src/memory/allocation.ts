@@ -3,9 +3,11 @@
  *
  * @module
  */
-import type { CudaDevice, CudaStream } from "../device/mod.ts";
+import { type CudaDevice, CudaStream, expectDevice } from "../device/mod.ts";
+import { showGiven } from "../layout/mod.ts";
 import type { MemoryKind } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
+import { checkRange } from "./foreign_memory.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 
 /** What a memory resource passes to a new buffer. */
@@ -36,4 +38,36 @@ export interface Allocation {
   readonly describe?: (ptr: bigint, size: number) => BufferDescriptor;
   /** The pool that it was allocated from. */
   readonly pool?: MemoryPool | null;
+}
+
+const doing = "Cannot make a buffer";
+
+// law memory/checkAllocation: cuda/bad_input
+/**
+ * Throws unless an allocation, which a program's own resource may have made, has what a buffer needs.
+ *
+ * @throws {TypeError} if a member is missing or of another kind
+ * @throws {RangeError} if there is no such memory
+ */
+export function checkAllocation(allocation: Allocation): void {
+  if (typeof allocation !== "object" || allocation === null) {
+    throw new TypeError(
+      `${doing}: expected an allocation, as { ptr, size, device: null, stream: null, free }, got ${
+        showGiven(allocation)
+      }`,
+    );
+  }
+  const { ptr, size, device, stream, free } = allocation;
+  checkRange(ptr, size);
+  if (device !== null) expectDevice(device, `${doing}, whose device may be null`);
+  if (stream !== null && !(stream instanceof CudaStream)) throw noHome(stream);
+  if (typeof free !== "function") {
+    throw new TypeError(`${doing}: expected free to be a function, which frees the memory, got ${showGiven(free)}`);
+  }
+}
+
+function noHome(stream: unknown): TypeError {
+  return new TypeError(
+    `${doing}: expected stream to be a CudaStream, or null if it has no home stream, got ${showGiven(stream)}`,
+  );
 }

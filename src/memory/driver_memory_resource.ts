@@ -225,7 +225,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
   advise(buffer: MemoryBuffer, advice: keyof typeof CU_MEM_ADVISE, location: CudaDevice | null): void {
     const { driver } = this.device;
     const { ptr, size } = this.#checkManaged(buffer, "Cannot advise about");
-    if (!Object.hasOwn(CU_MEM_ADVISE, advice)) {
+    if (typeof advice !== "string" || !Object.hasOwn(CU_MEM_ADVISE, advice)) {
       throw new TypeError(`Cannot give the advice ${show(advice)}: expected a name of CU_MEM_ADVISE`);
     }
     const target = ordinalOf(location, driver, "Cannot advise about");

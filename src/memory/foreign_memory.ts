@@ -79,10 +79,11 @@ export function addressWithin(owner: ArrayBuffer, byteOffset: number, size: numb
 /**
  * Separate, because this code would keep V8 from inlining the caller, which is on the path of views of typed arrays.
  */
-function notWithin(owner: ArrayBuffer, byteOffset: number, size: number): RangeError {
-  return new RangeError(
-    `Cannot make a buffer of ${size} bytes at offset ${byteOffset}: expected integers within ${ownSize(owner)} bytes`,
-  );
+function notWithin(owner: ArrayBuffer, byteOffset: number, size: number): Error {
+  const message =
+    `Cannot make a buffer of ${show(size)} bytes at offset ${show(byteOffset)}: expected integers within ` +
+    `${ownSize(owner)} bytes`;
+  return typeof size === "number" && typeof byteOffset === "number" ? new RangeError(message) : new TypeError(message);
 }
 
 /**

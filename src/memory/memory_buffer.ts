@@ -15,7 +15,7 @@ import { isSticky, observerOf } from "../driver/mod.ts";
 import { exactAddress, ownLength, ownSize } from "../ffi/mod.ts";
 import { type MemoryKind, noteClosed, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showBytes } from "../layout/mod.ts";
-import type { Allocation } from "./allocation.ts";
+import { type Allocation, checkAllocation } from "./allocation.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
 import { type BufferState, type Free, freeIfDropped, freeIfUnused, moveHome, Pin } from "./buffer_state.ts";
@@ -128,8 +128,14 @@ export class MemoryBuffer {
     this.#state = { ptr, size, free, argument, driver, retained, stream, owner, pins: 0, closed: false };
   }
 
-  /** A buffer over memory that a memory resource allocated. For implementations of `MemoryResource`. */
+  /**
+   * A buffer over memory that a memory resource allocated. For implementations of `MemoryResource`.
+   *
+   * @throws {TypeError} if a member of the allocation is missing or of another kind, or the device's Cuda is closed
+   * @throws {RangeError} if it has no such address, as for {@linkcode MemoryBuffer.fromPointer}
+   */
   static fromAllocation(allocation: Allocation): MemoryBuffer {
+    checkAllocation(allocation);
     const { ptr, size, device, kind, stream, owner, free, describe, pool } = allocation;
     const here = kind ?? (device === null ? "host" : "device");
     return new MemoryBuffer(ptr, size, device, here, stream, owner, free, undefined, describe, pool ?? null).#owned();
@@ -224,7 +230,7 @@ export class MemoryBuffer {
   static fromArrayBuffer(
     owner: ArrayBuffer,
     byteOffset = 0,
-    size: number = owner instanceof ArrayBuffer ? ownSize(owner) - byteOffset : NaN,
+    size: number = owner instanceof ArrayBuffer && typeof byteOffset === "number" ? ownSize(owner) - byteOffset : NaN,
   ): MemoryBuffer {
     return MemoryBuffer.fromOwner(addressWithin(owner, byteOffset, size), size, null, owner);
   }
@@ -356,7 +362,7 @@ export class MemoryBuffer {
   setHomeStream(stream: CudaStream): void {
     if (this.#state.closed) throw this.#closed("give a home stream to");
     const before = this.stream;
-    if (before === stream) return;
+    if (before === stream && stream !== null) return;
     const device = this.driven ?? before?.device;
     if (device === undefined) checkOpenStream(stream, "Cannot give a buffer a home stream");
     else checkStream(stream, device, "Cannot give a buffer a home stream");
@@ -502,6 +508,8 @@ export class MemoryBuffer {
    * Frees the memory: on its home stream, or on the given stream, which becomes the home stream, as with
    * {@linkcode MemoryBuffer.setHomeStream}. Memory that is pinned, by an export for example, is freed when it is
    * unpinned. Closing twice is harmless.
+   *
+   * @throws {TypeError} if the stream is closed, of another Cuda, or no stream
    */
   close(stream?: CudaStream): void {
     if (this.#state.closed) return;

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { checkMade, show, showAs } from "../layout/mod.ts";
+import { checkMade, show, showAs, showGiven } from "../layout/mod.ts";
 import {
   CU_MEM_ACCESS_FLAGS_PROT,
   CU_MEM_LOCATION_TYPE,
@@ -250,8 +250,11 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return this.#snapshot().entries();
   }
 
-  /** Calls a function for each device with access. */
+  /** Calls a function for each device with access. @throws {TypeError} if it is not a function */
   forEach(callback: (device: CudaDevice, again: CudaDevice, set: Set<CudaDevice>) => void, self?: unknown): void {
+    if (typeof callback !== "function") {
+      throw new TypeError(`Cannot call ${showGiven(callback)} for each device: expected a function`);
+    }
     for (const device of this.#snapshot()) callback.call(self, device, device, this);
   }
 

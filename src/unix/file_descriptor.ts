@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade, showAs } from "../layout/mod.ts";
+import { checkMade, show, showAs } from "../layout/mod.ts";
 import { libc } from "../ffi/mod.ts";
 
 /** Descriptors that were not closed are closed when their object is collected. */
@@ -28,10 +28,12 @@ export class FileDescriptor {
    * Takes ownership of a descriptor.
    *
    * @throws {RangeError} for a number that cannot be a descriptor
+   * @throws {TypeError} for anything but a number
    */
   static adopt(fd: number): FileDescriptor {
     if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) {
-      throw new RangeError(`Cannot own file descriptor ${fd}: expected an integer of at least 0`);
+      const message = `Cannot own file descriptor ${show(fd)}: expected an integer of at least 0`;
+      throw typeof fd === "number" ? new RangeError(message) : new TypeError(message);
     }
     return new FileDescriptor(fd);
   }

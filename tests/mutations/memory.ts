@@ -85,6 +85,11 @@ export const memoryMutations: readonly Mutation[] = [
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are accepted."],
     ["endsBeyondMemory(ptr, size)", "false", "Bytes beyond the end of the address space are accepted."],
   ]),
+  ...law("memory/checkAllocation", [
+    ["  checkRange(ptr, size);\n", "", "A resource's buffer has no valid address."],
+    ["  if (stream !== null && !(stream instanceof CudaStream)) throw", "  if (false) throw", "An engine's error."],
+    ['  if (typeof free !== "function") {', "  if (false) {", "The error comes when the memory is to be freed."],
+  ]),
   ...law("memory/addressWithin", [
     ["byteOffset + size > ownSize(owner)", "false", "Memory past the end of an ArrayBuffer is read."],
     ["!areIntegers || ", "", "A fraction of a byte of an ArrayBuffer is accepted."],

@@ -145,7 +145,7 @@ export class Kernel {
 
   /** An attribute of the kernel. */
   attribute(name: KernelAttribute): number {
-    if (!Object.hasOwn(CU_FUNC_ATTRIBUTE, name)) {
+    if (typeof name !== "string" || !Object.hasOwn(CU_FUNC_ATTRIBUTE, name)) {
       throw new TypeError(`Cannot query the attribute ${show(name)}: expected a name of CU_FUNC_ATTRIBUTE`);
     }
     using arena = new NativeArena();

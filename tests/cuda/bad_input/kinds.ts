@@ -20,6 +20,8 @@ const any = (value: unknown) => value as never;
 const launch = (...given: readonly unknown[]) => ({ own }: Scene) => own.kernel.launch(...given as never as Launch);
 type Launch = Parameters<Scene["own"]["kernel"]["launch"]>;
 
+const allocation = { ptr: 4096n, size: 8, device: null, stream: null, free: () => {} };
+
 const launches = /Cannot launch add by launch\(stream, grid, block, args\): expected /;
 
 /** Each call with its error. */
@@ -73,7 +75,7 @@ export const kindsRows: readonly Row[] = [
       `${one} as the home of host memory`,
       () => {
         using buffer = new HostMemoryResource().allocate(8);
-        buffer.setHomeStream(any(one ?? 7)); // it has none, which null would be
+        buffer.setHomeStream(any(one));
       },
       TypeError,
       /expected a CudaStream/,
@@ -95,8 +97,8 @@ export const kindsRows: readonly Row[] = [
     values.map((value): Row => [
       `a simulator with ${name} ${value}`,
       () => Cuda.simulate({ [name]: any(value) }),
-      name === "driverVersion" ? RangeError : TypeError,
-      /Cannot simulate \w+: .*: expected/,
+      name === "driverVersion" && typeof value === "number" ? RangeError : TypeError,
+      /Cannot simulate \w+: .*: expected|Expected \w+ to be true or false, got/,
     ])
   ),
   ...Object.entries({ kernels: "all", onReport: 5, leaks: "no" }).map(([name, value]): Row => [
@@ -105,6 +107,52 @@ export const kindsRows: readonly Row[] = [
     TypeError,
     new RegExp(`Expected ${name} to be`),
   ]),
+  ...[null, 5, {}].flatMap((one): Row[] =>
+    (["buffer", "managed"] as const).map((kind): Row => [
+      `close ${kind} on ${one}`,
+      ({ own }) => own[kind].close(any(one)),
+      TypeError,
+      /Cannot give a buffer a home stream: expected a CudaStream, got /,
+    ]).concat([
+      [`close host memory on ${one}`, ({ host }) => host.close(any(one)), TypeError, /expected a CudaStream, got /],
+      [`close pinned memory on ${one}`, ({ pinned }) => pinned.close(any(one)), TypeError, /a CudaStream, got /],
+    ])
+  ),
+  ...[undefined, null, 5, {}].flatMap((one): Row[] => [
+    [
+      `work in a context: ${one}`,
+      ({ own }) => own.device.withContext(any(one)),
+      TypeError,
+      /^Cannot call .* in the context of device 0: expected a function$/,
+    ],
+    [
+      `for each peer ${one}`,
+      ({ own }) => own.memory.peerAccessibleBy.forEach(any(one)),
+      TypeError,
+      /^Cannot call .* for each device: expected a function$/,
+    ],
+    [`an allocation: ${one}`, () => MemoryBuffer.fromAllocation(any(one)), TypeError, /^Cannot make a buffer/],
+  ]),
+  ...Object.entries({
+    ptr: [undefined, 4096, 0n],
+    size: [undefined, 8n, -1],
+    device: [undefined, 0],
+    stream: [undefined, 0],
+    free: [undefined, null],
+  }).flatMap(([name, values]) =>
+    values.map((value): Row => [
+      `an allocation with ${name} ${value}`,
+      () => MemoryBuffer.fromAllocation({ ...allocation, [name]: any(value) }),
+      name === "ptr" || value === -1 ? RangeError : TypeError,
+      {
+        ptr: /expected a 64-bit address as a bigint/,
+        size: /expected a safe integer of at least 0/,
+        device: /Cannot make a buffer.*: expected a CudaDevice, got /,
+        stream: /expected stream to be a CudaStream, or null if it has no home stream, got /,
+        free: /expected free to be a function/,
+      }[name] ?? /never/,
+    ])
+  ),
   [
     "options that are null",
     ({ own }) => own.device.createStream(any(null)),

@@ -89,6 +89,8 @@ export interface Scene {
   readonly closed: Set;
   /** A closed stream that still exists, because it is the buffer's home. */
   readonly left: { readonly stream: CudaStream; readonly buffer: MemoryBuffer };
+  /** Memory that is open, of a Cuda that is closed. */
+  readonly outlived: MemoryBuffer;
   readonly host: MemoryBuffer;
   readonly pinned: MemoryBuffer;
 }
@@ -115,6 +117,9 @@ export function sceneOf(): { scene: Scene; calls: () => number; done: () => void
   const cuda = Cuda.simulate({ devices: 2 });
   const other = Cuda.simulate();
   const gone = Cuda.simulate();
+  const shut = Cuda.simulate();
+  const outlived = shut.device(0).memory.allocate(64);
+  shut.close();
   const own = setOf(cuda, cuda.device(0));
   const next = setOf(cuda, cuda.device(1));
   const foreign = setOf(other, other.device(0));
@@ -127,13 +132,13 @@ export function sceneOf(): { scene: Scene; calls: () => number; done: () => void
   const host = new HostMemoryResource().allocate(63);
   const pinned = new PinnedMemoryResource(cuda.device(0)).allocate(64);
   const names = Object.values<SymbolTable[string]>(symbols).flatMap((group) => Object.keys(group));
-  const drivers = [cuda, other, gone].map(({ driver }) => SimulatedDriver.of(driver));
+  const drivers = [cuda, other, gone, shut].map(({ driver }) => SimulatedDriver.of(driver));
   const calls = () =>
     drivers.reduce((sum, one) => sum + names.reduce((all, name) => all + (one?.calls(name) ?? 0), 0), 0);
   const done = () => {
     for (const one of [own, next, foreign]) close(one);
-    for (const one of [host, pinned, left.buffer]) one.close();
+    for (const one of [host, pinned, left.buffer, outlived]) one.close();
     for (const one of [cuda, other]) one.close();
   };
-  return { scene: { own, next, foreign, closed, left, host, pinned }, calls, done };
+  return { scene: { own, next, foreign, closed, left, outlived, host, pinned }, calls, done };
 }

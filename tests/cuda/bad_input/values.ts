@@ -108,6 +108,22 @@ export const valuesRows: readonly Row[] = [
       [`a view from ${what} on`, ({ own }) => StridedMemoryView.fromBuffer(own.buffer, view), TypeError, says],
     ];
   }),
+  ...[-1n, 2n ** 64n].flatMap((size): Row[] => {
+    // of these the number would be none either
+    const says = /Cannot .* bytes.*: expected a safe integer of at least 0, got a bigint$/;
+    const options = (name: string) => ({ [name]: size as unknown as number });
+    return [
+      [`allocate ${size}n`, ({ own }) => own.memory.allocate(size as unknown as number), TypeError, says],
+      [`a pool of ${size}n`, ({ own }) => new DeviceMemoryResource(own.device, options("maxSize")), TypeError, says],
+      [
+        `a pool that keeps ${size}n`,
+        ({ own }) => new DeviceMemoryResource(own.device, options("releaseThreshold")),
+        TypeError,
+        says,
+      ],
+      [`trim to ${size}n`, ({ own }) => own.pool.trim(size as unknown as number), TypeError, says],
+    ];
+  }),
   ...[10n, "10", {}, { x: 4 }, [], [4, 1n]].map((extents): Row => [
     `launch ${typeof extents}`,
     ({ own }) => own.kernel.launch(own.stream, extents as unknown as number, 1, args),
