@@ -133,7 +133,7 @@ function isSize(value: bigint): boolean {
   return value >= 0n && value <= Number.MAX_SAFE_INTEGER;
 }
 
-/** Throws a TypeError unless the value is an array. */
+/** Throws a TypeError unless a value that holds integers is an array. */
 export function checkArray(what: string, value: unknown): void {
   if (!Array.isArray(value)) throw noArray(what, value);
 }
@@ -141,7 +141,7 @@ export function checkArray(what: string, value: unknown): void {
 // Errors are made in separate functions, which keeps the checks short, so that the engines inline them.
 
 function noArray(what: string, value: unknown): TypeError {
-  return new TypeError(`Expected ${what} to be an array, got ${show(value)}`);
+  return new TypeError(`Expected ${what} to be an array of integers, got ${show(value)}`);
 }
 
 // law layout/checkNdim: layout/strided_layout_errors

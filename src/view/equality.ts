@@ -11,11 +11,11 @@ import { copyOf } from "./place.ts";
 // law view/hasEqualElements: view/elements
 /** Whether shapes, types and elements are equal. See `StridedMemoryView.equals`. */
 export function hasEqualElements(one: ArrayParts, other: ArrayParts): boolean {
+  checkOpen(one);
+  checkOpen(other);
   const { shape } = one.layout;
   if (!one.dtype.equals(other.dtype) || shape.length !== other.layout.shape.length) return false;
   if (shape.some((extent, axis) => extent !== other.layout.shape[axis])) return false;
-  checkOpen(one);
-  checkOpen(other);
   if (one.layout.volume === 0) return true;
   const [here, there] = [onHost(one), onHost(other)];
   // Complex numbers are compared by their parts, and booleans by truth value.

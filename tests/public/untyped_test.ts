@@ -170,6 +170,7 @@ test("a view without elements is closed like any other", async () => {
       toString: () => empty.toString(),
       equals: () => empty.equals(same),
       "equals of the other": () => same.equals(empty),
+      "equals of another shape": () => StridedMemoryView.zeros([1]).equals(empty),
       asTypedArray: () => empty.asTypedArray(),
       toArray: () => empty.toArray(),
       copy: () => empty.copy(),
@@ -196,11 +197,11 @@ const calls: Record<string, [call: () => unknown, error: RegExp]> = {
   "a code that is a bigint": [() => DType.from(any({ code: 2n, bits: 32, lanes: 1 })), /^Expected code .*, got 2n$/],
   "no shape": [
     () => StridedMemoryView.fromBuffer(view.buffer, any({ dtype: "float32" })),
-    /^Expected shape to be an array, got undefined$/,
+    /^Expected shape to be an array of integers, got undefined$/,
   ],
   "a shape that is null": [
     () => StridedMemoryView.fromBuffer(view.buffer, any({ dtype: "float32", shape: null })),
-    /^Expected shape to be an array, got null$/,
+    /^Expected shape to be an array of integers, got null$/,
   ],
   "an Arrow type of bigints": [() => arrowField(any([1n])), /^Cannot name the Arrow type \(1n,\): Arrow has no such/],
   "an Arrow type with a bigint": [() => arrowField(any({ kind: "int", bits: 32n })), /^Cannot name the Arrow type/],
