@@ -361,7 +361,7 @@ test("an option that is spelled wrong is a TypeError that names the nearest one"
 });
 
 // Of rooms that do not check theirs yet.
-const unchecked = /Python|Ucx|exportArrowStream|arrowField/;
+const unchecked = /Python|Ucx/;
 
 test("an option that is true or false is nothing else", async () => {
   const here = scene();

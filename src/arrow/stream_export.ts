@@ -15,7 +15,7 @@ import {
 } from "../../bindings/arrow.ts";
 import { cString, layoutOf, libc, struct } from "../ffi/mod.ts";
 import { callRelease, releaseThunks, StreamState, streamThunks } from "../native/mod.ts";
-import { checkMade, checkOptions, type OptionNames, showAs, showGiven } from "../layout/mod.ts";
+import { checkBoolean, checkMade, checkOptions, type OptionNames, showAs, showGiven } from "../layout/mod.ts";
 import { ArrowArray } from "./array.ts";
 import {
   type ArrowDeviceArray,
@@ -216,6 +216,7 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  */
 export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportStreamOptions = {}): ArrowStreamExport {
   checkOptions(options, exportStreamOptionNames);
+  checkBoolean("device", options.device);
   const chunks = arraysOf(arrays);
   const { field = chunks[0]?.field, device = false } = options;
   if (field === undefined) throw new ExchangeError("Cannot export an Arrow stream without arrays: pass { field }");

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames, showGiven } from "../layout/mod.ts";
+import { checkBoolean, checkOptions, type OptionNames, showGiven } from "../layout/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { formatOf, parseArrowFormat } from "./format.ts";
 import { type ArrowField, type ArrowMetadata, type ArrowType, childrenOf } from "./type.ts";
@@ -40,6 +40,7 @@ const arrowFieldOptionNames: OptionNames<ArrowFieldOptions> = { name: true, null
 export function arrowField(type: ArrowType | string, options: ArrowFieldOptions = {}): ArrowField {
   checkOptions(options, arrowFieldOptionNames);
   const { name = "", nullable = true, metadata = new Map() } = options;
+  checkBoolean("nullable", nullable);
   return {
     name,
     type: typeof type === "string" ? parseArrowFormat(type, []) : checkType(type),

@@ -5,7 +5,7 @@
  */
 import { checkOpenStream, checkSameDevice, type CudaStream } from "../device/mod.ts";
 import { checkOptions, DType, type DTypeLike, type OptionNames } from "../layout/mod.ts";
-import { HostMemoryResource, type MemoryBuffer, type MemoryResource } from "../memory/mod.ts";
+import { allocateFrom, HostMemoryResource, type MemoryBuffer, type MemoryResource } from "../memory/mod.ts";
 import { checkPlaceOfArray, checkResource, makeView, type Place, StridedMemoryView } from "../view/mod.ts";
 import { about, NpyError } from "./error.ts";
 import { checkProgress, fill, type Progress } from "./fill.ts";
@@ -127,5 +127,5 @@ export async function readArray(
 
 function allocate(bytes: number, { device, memory, stream }: ReadNpyOptions): MemoryBuffer {
   const resource = memory ?? (device === undefined || device === "host" ? new HostMemoryResource() : device.memory);
-  return resource.allocate(bytes, stream === undefined ? {} : { stream });
+  return allocateFrom(resource, bytes, stream === undefined ? {} : { stream });
 }

@@ -10,6 +10,7 @@
  *
  * @module
  */
+export { allocateFrom } from "./allocate_from.ts";
 export type { Allocation } from "./allocation.ts";
 export type { BufferDescriptor } from "./buffer_descriptor.ts";
 export { type Access, accessesBetween, planAccess, takeAccess } from "./copy_access.ts";

@@ -25,6 +25,11 @@ export const libucp: LibraryDescription<typeof symbols> = {
 
 let opened: string | undefined;
 
+/** Sets an environment variable of UCX, unless it is set. */
+function setDefault(name: string, value: string): void {
+  libc().loading.setenv(cString(name), cString(value), 0);
+}
+
 // law ucx/openUcp: ucx/worker
 /**
  * Opens libucp.
@@ -34,7 +39,9 @@ let opened: string | undefined;
  */
 export function openUcp(path?: string): { readonly path: string; readonly functions: UcpFunctions } {
   // Else UCX takes the signal of a terminal that closes, which is to end the process, as one to debug itself.
-  libc().loading.setenv(cString("UCX_DEBUG_SIGNO"), cString("0"), 0);
+  setDefault("UCX_DEBUG_SIGNO", "0");
+  // Else it takes SIGSEGV from JavaScriptCore, for which it may mean no more than an error of a WebAssembly module.
+  setDefault("UCX_ERROR_SIGNALS", "");
   const library = openLibrary(path === undefined ? libucp : { ...libucp, path });
   opened ??= library.path;
   if (library.path !== opened) {

@@ -6,6 +6,7 @@
 import { checkOpenStream, CudaDevice, type CudaStream } from "../device/mod.ts";
 import { DType, type DTypeName, none, type OptionNames, type Shape, show, StridedLayout } from "../layout/mod.ts";
 import {
+  allocateFrom,
   DeviceMemoryResource,
   DriverMemoryResource,
   HostMemoryResource,
@@ -51,7 +52,7 @@ export class NewMemory {
   }
 
   #allocate(bytes: number): MemoryBuffer {
-    return this.#resource.allocate(bytes, this.#stream === undefined ? none : { stream: this.#stream });
+    return allocateFrom(this.#resource, bytes, this.#stream === undefined ? none : { stream: this.#stream });
   }
 
   /** New memory for a dense array. Closing the view frees it. */

@@ -18,7 +18,7 @@ import {
 } from "../layout/mod.ts";
 import { asElement, dtypeOfNested, dtypeOfValue, flatValues, shapeOf } from "./nested_values.ts";
 import type { MemoryResource } from "../memory/mod.ts";
-import { allocateAt, allocateFrom, checkPlaceOfArray, copyOf, newArray, noStreamOfHost, type Place } from "./place.ts";
+import { allocateAt, allocateIn, checkPlaceOfArray, copyOf, newArray, noStreamOfHost, type Place } from "./place.ts";
 
 /** Element type and place of a new array. */
 export interface CreateOptions<T extends DTypeLike = DTypeLike> {
@@ -101,7 +101,7 @@ function create<T>(
   const bytes = byteCount({ layout, dtype });
   const buffer = memory === undefined
     ? allocateAt(device ?? "host", bytes, stream ?? null)
-    : allocateFrom(memory, bytes, stream, device);
+    : allocateIn(memory, bytes, stream, device);
   return newArray(buffer, layout, dtype, make, (array) => fill(array, buffer.stream));
 }
 

@@ -16,7 +16,13 @@ import {
   showGiven,
   StridedLayout,
 } from "../layout/mod.ts";
-import { DeviceMemoryResource, DriverMemoryResource, MemoryBuffer, MemoryResource } from "../memory/mod.ts";
+import {
+  allocateFrom,
+  DeviceMemoryResource,
+  DriverMemoryResource,
+  MemoryBuffer,
+  MemoryResource,
+} from "../memory/mod.ts";
 import { newArrayBuffer } from "../native/mod.ts";
 import { hostWaitsForCopy } from "../order/mod.ts";
 
@@ -90,7 +96,7 @@ export function copyOf<T>(array: ArrayParts, options: ArrayCopyOptions, make: Ma
   const bytes = byteCount({ layout, dtype });
   const buffer = memory === undefined
     ? allocateAt(place, bytes, stream)
-    : allocateFrom(memory, bytes, place === "host" ? options.stream : stream ?? undefined, options.device);
+    : allocateIn(memory, bytes, place === "host" ? options.stream : stream ?? undefined, options.device);
   return newArray(buffer, layout, dtype, make, (copy) => {
     const given = stream === null ? none : { stream };
     copyElements(array, copy, { ...given, convert: dtype !== array.dtype });
@@ -148,14 +154,14 @@ export function checkResource(memory: MemoryResource): void {
   );
 }
 
-// law view/allocateFrom: view/create
+// law view/allocateIn: view/create
 /**
  * Memory for an array from a resource. All but ordinary host memory then has a home stream, if any is known: what fills
  * it comes before whatever its next user does.
  *
  * @throws {TypeError} if it is not in the requested place, or a stream is given for memory that no stream orders
  */
-export function allocateFrom(
+export function allocateIn(
   memory: MemoryResource,
   bytes: number,
   given: CudaStream | undefined,
@@ -163,7 +169,7 @@ export function allocateFrom(
 ): MemoryBuffer {
   const place = placeOf(memory);
   const stream = given ?? (place === "host" ? undefined : place.defaultStream);
-  const buffer = memory.allocate(bytes, stream === undefined ? none : { stream });
+  const buffer = allocateFrom(memory, bytes, stream === undefined ? none : { stream });
   try {
     if (wanted !== undefined && !isAt({ buffer }, wanted)) {
       const at = buffer.device ?? "the host";

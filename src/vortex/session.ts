@@ -4,7 +4,7 @@
  * @module
  */
 import type { ArrowType } from "../cdata/mod.ts";
-import { checkOptions, type OptionNames, showAs, showGiven } from "../layout/mod.ts";
+import { checkBoolean, checkOptions, type OptionNames, showAs, showGiven } from "../layout/mod.ts";
 import { defaultEncodings } from "./default_encodings.ts";
 import type { DTypeOf } from "./dtype.ts";
 import type { VortexEncoding } from "./encoding.ts";
@@ -57,7 +57,9 @@ export class VortexSession {
   /** A session that knows nothing. See {@linkcode VortexSession.default}. */
   constructor(options: VortexSessionOptions = {}) {
     checkOptions(options, sessionOptionNames);
-    this.allowsUnknown = options.allowsUnknown ?? false;
+    const { allowsUnknown = false } = options;
+    checkBoolean("allowsUnknown", allowsUnknown);
+    this.allowsUnknown = allowsUnknown;
   }
 
   /** A new session with all encodings and extension types of this package. Registrations affect only that session. */

@@ -85,6 +85,10 @@ export const memoryMutations: readonly Mutation[] = [
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are accepted."],
     ["endsBeyondMemory(ptr, size)", "false", "Bytes beyond the end of the address space are accepted."],
   ]),
+  ...law("memory/allocateFrom", [
+    [" && buffer.size >= bytes", "", "An array ends beyond its memory."],
+    ["  if (buffer instanceof MemoryBuffer) buffer.close();\n", "", "A buffer that nobody has stays allocated."],
+  ]),
   ...law("memory/checkAllocation", [
     ["  checkRange(ptr, size);\n", "", "A resource's buffer has no valid address."],
     ["  if (stream !== null && !(stream instanceof CudaStream)) throw", "  if (false) throw", "An engine's error."],

@@ -107,7 +107,7 @@ export const viewMutations: readonly Mutation[] = [
   ...law("view/zeros", [
     ["else if (what.memory !== undefined) buffer.fill(0);", "", "Zeros are the old contents of the memory."],
   ]),
-  ...law("view/allocateFrom", [
+  ...law("view/allocateIn", [
     ["wanted !== undefined && !isAt", "wanted === null && !isAt", "An array is not in the requested place."],
     ["buffer.setHomeStream(home);", "void home;", "Memory of another allocator has no order."],
     ["    buffer.close();\n", "", "Refused memory is never freed."],

@@ -388,6 +388,13 @@ test("a process that has opened UCX ends with its terminal", async () => {
   assertEquals(signal, "SIGHUP", stderr);
 });
 
+// UCX 1.13 took the signal, and an error of a WebAssembly module ended a process in Bun.
+test("a process that has opened UCX keeps its runtime's signals", async () => {
+  const script = new URL("trap_child.ts", import.meta.url);
+  const { code, stdout, stderr } = await runScript(script, { timeout: 20_000 });
+  assertEquals([code, stdout.trim()], [0, "out of bounds"], stderr);
+});
+
 test("a worker that is aborted while it answers a connecting peer's large message harms nothing else", async () => {
   // UCX 1.13 ended the process with a failed assertion (ucp_request.c: UCP_WIREUP_MSG_EP_REMOVED): such a worker stays.
   using ucx = Ucx.open({ config: { TLS: "tcp" } });

@@ -1,5 +1,5 @@
 /** Arrays in new memory. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   Cuda,
@@ -10,11 +10,14 @@ import {
   MemoryResource,
   PinnedMemoryResource,
   type Place,
+  readNpy,
   StridedMemoryView,
   SynchronousMemoryResource,
+  writeNpy,
 } from "../../mod.ts";
 import { DType, type ElementValue } from "../../src/layout/mod.ts";
 import { check, fc } from "../support/property.ts";
+import { scratchFolder } from "../support/scratch.ts";
 
 test("zeros and full have the shape, the dtype and the value that were asked for, on the host and on a device", () => {
   using cuda = Cuda.simulate({ check: true });
@@ -100,6 +103,44 @@ test("the array is in the given memory, whatever that held before, and owns what
   }
   device.synchronize();
   assertEquals(pool.pool.use.used, 0);
+});
+
+test("a resource of one's own that makes no such buffer is refused, by whatever takes memory of it", async () => {
+  const closed = new HostMemoryResource().allocate(64);
+  closed.close();
+  const made: MemoryBuffer[] = [];
+  const short = () => {
+    const buffer = new HostMemoryResource().allocate(8);
+    made.push(buffer);
+    return buffer;
+  };
+  const returned: readonly (readonly [() => unknown, string])[] = [
+    [() => undefined, "undefined"],
+    [() => ({ ptr: 64n, size: 100 }), "an instance of Object"],
+    [() => closed, "a closed one"],
+    [short, "one of 8 bytes"],
+  ];
+  const path = `${scratchFolder()}/ten.npy`;
+  await writeNpy(path, StridedMemoryView.arange(10));
+  for (const [make, shown] of returned) {
+    class Own extends MemoryResource {
+      override readonly isDeviceAccessible = false;
+      override readonly isHostAccessible = true;
+      override allocate(): MemoryBuffer {
+        return make() as MemoryBuffer;
+      }
+    }
+    const memory = new Own();
+    const calls = [
+      () => StridedMemoryView.zeros([10], { memory }),
+      () => StridedMemoryView.arange(10).copy({ memory }),
+      () => readNpy(path, { memory }),
+    ];
+    for (const call of calls) {
+      await assertRejects(async () => await call(), TypeError, `to return a MemoryBuffer of 80 bytes, got ${shown}`);
+    }
+  }
+  assertEquals(made.map(({ isClosed }) => isClosed), [true, true, true], "nobody else could close them");
 });
 
 test("memory that is not where the array was wanted is refused, and freed", () => {

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
+import { checkOptions, type OptionNames, showAs, showGiven } from "../../layout/mod.ts";
 import { VortexError } from "../error.ts";
-import type { VortexReader } from "./reader.ts";
+import { checkGap, type VortexReader } from "./reader.ts";
 
 /** Options of {@linkcode HttpReader}. */
 export interface HttpReaderOptions {
@@ -49,7 +49,12 @@ export class HttpReader implements VortexReader {
   readonly #abort = new AbortController();
   #version: Promise<Version> | undefined;
 
-  /** A reader for a URL. @throws {TypeError} if the URL is invalid, or an option is unknown */
+  /**
+   * A reader for a URL.
+   *
+   * @throws {TypeError} if the URL is invalid, or an option is unknown
+   * @throws {RangeError} if the gap is not a number of bytes
+   */
   constructor(url: string | URL, options: HttpReaderOptions = {}) {
     checkOptions(options, optionNames);
     this.#url = new URL(url);
@@ -58,7 +63,7 @@ export class HttpReader implements VortexReader {
     }
     this.#headers = options.headers ?? {};
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
-    this.gap = options.gap ?? 65536;
+    this.gap = checkGap(options.gap ?? 65536);
   }
 
   /** Reads a range. @throws {VortexError} if the server does not return exactly that range, or the file has changed */
@@ -99,12 +104,14 @@ export class HttpReader implements VortexReader {
 
   async #request(offset: number, length: number): Promise<Response> {
     const range = `bytes=${offset}-${offset + length - 1}`;
-    return await this.#arrived(() =>
+    const response = await this.#arrived(() =>
       this.#fetch(this.#url, {
         headers: { ...this.#headers, range, "accept-encoding": "identity" },
         signal: this.#abort.signal,
       })
     );
+    if (typeof response?.headers?.get === "function") return response;
+    throw new TypeError(`Cannot read ${this.#url}: expected fetch to return a Response, got ${showGiven(response)}`);
   }
 
   // law vortex/HttpReader.check: vortex/file/http_reader

@@ -71,6 +71,12 @@ export async function openReader(source: VortexSource): Promise<FileReader> {
   return new CheckedReader(reader, size);
 }
 
+/** @throws {RangeError} unless it is a number of bytes: with NaN no two reads would be joined */
+export function checkGap(gap: number): number {
+  if (typeof gap === "number" && gap >= 0) return gap;
+  throw new RangeError(`Expected gap to be a number of bytes, 0 or more, got ${show(gap)}`);
+}
+
 function readerOf(source: VortexSource): VortexReader {
   if (source instanceof Uint8Array) return bytesReader(source);
   if (source instanceof ArrayBuffer) return bytesReader(new Uint8Array(source));
@@ -141,7 +147,7 @@ class CheckedReader implements FileReader {
   constructor(reader: VortexReader, size: number) {
     this.#reader = reader;
     this.size = size;
-    this.gap = reader.gap ?? 16384;
+    this.gap = checkGap(reader.gap ?? 16384);
   }
 
   async read(offset: number, length: number): Promise<Uint8Array> {

@@ -92,6 +92,21 @@ for (const [name, { spoil, message }] of Object.entries(faults)) {
   });
 }
 
+test("a fetch of one's own that returns no response, and a gap that is no number, are refused", async () => {
+  for (const [response, shown] of [[undefined, "undefined"], ["x", '"x"'], [{}, "an instance of Object"]]) {
+    const reader = new HttpReader("https://example.org/x", { fetch: () => Promise.resolve(response as Response) });
+    await assertRejects(() => reader.read(0, 4), TypeError, `expected fetch to return a Response, got ${shown}`);
+  }
+  for (const gap of [NaN, -1, "x" as unknown as number]) {
+    assertThrows(() => new HttpReader("https://example.org/x", { gap }), RangeError, "Expected gap to be a number");
+    await assertRejects(
+      () => openReader({ size: 1, read: () => Promise.resolve(bytes), gap }),
+      RangeError,
+      "Expected gap to be a number of bytes",
+    );
+  }
+});
+
 test("a server that was busy at first is asked again", async () => {
   await using server = await serveRanges(bytes, {
     spoil: (answer, request) => void (request <= 2 && (answer.status = 503)),
