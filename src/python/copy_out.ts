@@ -55,6 +55,8 @@ function isScalar(python: Interpreter, object: bigint): boolean {
 
 // law python/scalarValue: python/kinds, python/leaks
 function scalarValue(python: Interpreter, object: bigint): unknown {
+  const type = python.textOf(BigInt(python.typeOf(object)), "__name__");
+  if (type === "datetime64" || type === "timedelta64") return notSimple; // its item is a number in some units, and None
   const item = python.callHelper("call_method", [python.retain(object), python.retain(python.name("item"))]);
   try {
     // The item of a longdouble is a longdouble.

@@ -26,16 +26,15 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
   const { device } = array;
   if (device !== null) bindCuda(python, device);
   const numbers = numbersOf(array);
-  const make = () => ownerOf(python, array.toArrowDevice(), array.type);
+  const make = () => ownerOf(python, array.toArrowDevice());
   return numbers === null ? make() : exportArray(python, numbers, make);
 }
 
 /** A new reference to an `Arrow` that owns an export. */
-function ownerOf(python: Interpreter, exported: ArrowDeviceArray, type?: ArrowType): bigint {
+function ownerOf(python: Interpreter, exported: ArrowDeviceArray): bigint {
   const { schema, array } = exported.take();
   python.hasExports = true;
-  const helper = type !== undefined && isTime(type) ? "ArrowTimes" : "Arrow";
-  return python.callHelper(helper, [python.integer(schema), python.integer(array)]);
+  return python.callHelper("Arrow", [python.integer(schema), python.integer(array)]);
 }
 
 // law python/exportVortex: vortex/core/python

@@ -774,6 +774,39 @@ def check_request(requested, make_schema):
         Release(ours.release)(ctypes.addressof(ours))
 
 import ctypes
+
+TIME_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
+
+
+def time_type(format):
+    """Return the types of an Arrow format's stored integers and of NumPy's times; None where NumPy has none."""
+    if format == "tdD":
+        return "<i4", "datetime64[D]"
+    if format == "tdm":
+        return "<i8", "datetime64[ms]"
+    kind = {"ts": "datetime64", "tD": "timedelta64"}.get(format[:2])
+    return None if kind is None else ("<i8", f"{kind}[{TIME_UNITS[format[2]]}]")
+
+
+# law python/times_of: python/arrow_capsules
+def times_of(numpy, array, stored, wanted):
+    """Return a copy of an ArrowArray as NumPy's times, in UTC. A null is NaT."""
+    length, offset = array.length, array.offset
+    if length == 0:
+        return numpy.empty(0, wanted)
+    validity, data = (ctypes.c_void_p * 2).from_address(array.buffers)
+
+    def elements(at, kind, count):
+        size = numpy.dtype(kind).itemsize * count
+        return numpy.frombuffer((ctypes.c_char * size).from_address(at), kind)
+
+    made = elements(data, stored, offset + length)[offset:].astype("<i8").view(wanted)
+    if validity is not None:
+        bits = numpy.unpackbits(elements(validity, "u1", (offset + length + 7) // 8), bitorder="little")
+        made[bits[offset : offset + length] == 0] = "NaT"
+    return made
+
+import ctypes
 import itertools
 from ctypes import c_void_p
 
@@ -825,8 +858,30 @@ class Arrow(ArrowProtocol):
         one.array = copy_struct(ArrowArray, self.array, self).struct
         return one
 
+    # law python/Arrow.__array__: python/arrow_capsules
+    def __array__(self, dtype=None, copy=None):
+        """Return dates and times as NumPy's. Of anything else NumPy would make an array of one object."""
+        one, types = ArrowDeviceArray.from_address(self.array), time_type(self.format)
+        if types is None or one.device_type != HOST:
+            what = f"format {self.format}" if one.device_type == HOST else f"format {self.format} on a device"
+            raise TypeError(f"cannot make a NumPy array of an Arrow array of {what}: import it by pyarrow.array()")
+        if copy is False:
+            raise ValueError("NumPy's times are a copy of Arrow's")
+        made = times_of(loaded("numpy"), one.array, *types)
+        return made if dtype is None else made.astype(dtype)
+
+    def __len__(self):
+        return ArrowDeviceArray.from_address(self.array).array.length
+
+    def __iter__(self):
+        return iter(self.__array__())
+
+    @property
+    def format(self):
+        return ctypes.string_at(ArrowSchema.from_address(self.schema).format).decode()
+
     def __repr__(self):
-        return f"<Arrow array of format {ctypes.string_at(ArrowSchema.from_address(self.schema).format).decode()}>"
+        return f"<Arrow array of format {self.format}>"
 
 
 def arrow_type_of(array):
@@ -2046,65 +2101,6 @@ def position(key, extent):
     if not -extent <= at < extent:
         raise IndexError(f"index {at} is out of bounds for an axis of {extent}")
     return at % extent
-
-import ctypes
-
-
-TIME_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
-
-
-def time_type(format):
-    """Return the types of an Arrow format's stored integers and of NumPy's times; None where NumPy has none."""
-    if format == "tdD":
-        return "<i4", "datetime64[D]"
-    if format == "tdm":
-        return "<i8", "datetime64[ms]"
-    kind = {"ts": "datetime64", "tD": "timedelta64"}.get(format[:2])
-    return None if kind is None else ("<i8", f"{kind}[{TIME_UNITS[format[2]]}]")
-
-
-class ArrowTimes(Arrow):
-    """An Arrow array of dates or times."""
-
-    __slots__ = ()
-
-    # law python/ArrowTimes.__array__: python/arrow_capsules
-    def __array__(self, dtype=None, copy=None):
-        """Return a copy, with times in UTC. A null is NaT."""
-        if copy is False:
-            raise ValueError("NumPy's times are a copy of Arrow's")
-        format = ctypes.string_at(ArrowSchema.from_address(self.schema).format).decode()
-        one, types = ArrowDeviceArray.from_address(self.array), time_type(format)
-        if types is None or one.device_type != HOST:
-            what = f"format {format}" if one.device_type == HOST else f"format {format} on a device"
-            raise TypeError(f"NumPy has no type for an Arrow array of {what}: import it by pyarrow.array()")
-        made = times_of(loaded("numpy"), one.array, *types)
-        return made if dtype is None else made.astype(dtype)
-
-    def __len__(self):
-        return ArrowDeviceArray.from_address(self.array).array.length
-
-    def __iter__(self):
-        return iter(self.__array__())
-
-
-# law python/times_of: python/arrow_capsules
-def times_of(numpy, array, stored, wanted):
-    """Return a copy of an ArrowArray as NumPy's times."""
-    length, offset = array.length, array.offset
-    if length == 0:
-        return numpy.empty(0, wanted)
-    validity, data = (ctypes.c_void_p * 2).from_address(array.buffers)
-
-    def elements(at, kind, count):
-        size = numpy.dtype(kind).itemsize * count
-        return numpy.frombuffer((ctypes.c_char * size).from_address(at), kind)
-
-    made = elements(data, stored, offset + length)[offset:].astype("<i8").view(wanted)
-    if validity is not None:
-        bits = numpy.unpackbits(elements(validity, "u1", (offset + length + 7) // 8), bitorder="little")
-        made[bits[offset : offset + length] == 0] = "NaT"
-    return made
 
 import ctypes
 import math

@@ -46,7 +46,6 @@ type Helper =
   | "export_tensor"
   | "spec_of"
   | "Arrow"
-  | "ArrowTimes"
   | "Vortex"
   | "HostStream"
   | "DeviceStream"
@@ -581,6 +580,10 @@ export class Interpreter {
   tuple(items: readonly bigint[]): bigint {
     const { PyTuple_New, PyTuple_SetItem } = this.api.tuples;
     const tuple = PyTuple_New(BigInt(items.length));
+    if (tuple === 0n) {
+      for (const item of items) this.release(item);
+      this.check(tuple);
+    }
     for (let i = 0; i < items.length; i++) PyTuple_SetItem(tuple, BigInt(i), items[i] ?? 0n);
     return tuple;
   }

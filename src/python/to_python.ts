@@ -178,7 +178,7 @@ class Conversion {
   /** A new container with what `fill` puts in, which is released if that is refused. */
   #filled(container: object, make: () => bigint, fill: (made: bigint) => void): bigint {
     this.#enter(container);
-    const made = make();
+    const made = this.#python.check(make()); // there may be no memory for it
     try {
       fill(made);
     } catch (error) {

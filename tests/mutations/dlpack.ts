@@ -171,8 +171,8 @@ export const dlpackMutations: readonly Mutation[] = [
   ...law("dlpack/readDevice", [
     [" || device.ordinal !== deviceId", "", "Memory is used on a device that does not have it."],
     [
-      "why = device === undefined ?",
-      "why = false ?",
+      "why = device === undefined",
+      "why = false",
       "Memory of a device that was not given fails with an unexplained error.",
     ],
   ]),

@@ -107,7 +107,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "A consumer gets numbers although it requested text.",
     ],
   ]),
-  ...law("python/ArrowTimes.__array__", [
+  ...law("python/Arrow.__array__", [
     ["        if copy is False:\n", "        if False:\n", "NumPy is given a copy where it forbade one."],
     ["if types is None or", "if False and", "Times of the day are an error of ours."],
   ]),

@@ -520,8 +520,22 @@ test(...withPython("dates and times are times to NumPy, with and without nulls, 
   assertThrows(
     () => asNumpy(clock),
     PythonError,
-    "NumPy has no type for an Arrow array of format tts: import it by py",
+    "a NumPy array of an Arrow array of format tts: import it by pyarrow",
   );
+  // NumPy made an array of one object of these, which pandas repeated in every row.
+  const marked = new ArrowArray({
+    field: arrowField("l"),
+    length: 1,
+    buffers: [StridedMemoryView.fromTypedArray(Uint8Array.of(0)), bytes],
+  });
+  for (const [array, format] of [[marked, "l"], [words(), "u"]] as const) {
+    const takers = ["np.asarray(array)", "np.array([array])", "list(array)"];
+    for (const taker of takers) {
+      const take = python.evaluate(`lambda array: ${taker}`);
+      assertThrows(() => take(array), PythonError, `a NumPy array of an Arrow array of format ${format}: import`);
+    }
+    assertEquals(python.evaluate("lambda array: len(array) == len(pa.array(array))")(array), true);
+  }
   const times = new ArrowArray({ field: arrowField("tss:"), length: 1, buffers: [null, bytes] });
   assertThrows(() => python.evaluate("lambda array: np.asarray(array, copy=False)")(times), PythonError, "copy");
   assertEquals(python.evaluate("lambda array: np.asarray(array, 'M8[D]').dtype.str")(times), "<M8[D]");

@@ -97,9 +97,12 @@ test(...needs(missingNumpy, "a NumPy scalar is the value of its item(), or an ob
   for (const text of ["np.uint64(2**64 - 1)", "np.int64(-2**63)", "np.float16('nan')", "np.str_('a')"]) {
     assertEquals(python.evaluate(text), python.evaluate(`${text}.item()`), text);
   }
-  for (
-    const text of ["np.complex64(1j)", "np.datetime64('2020-01-01')", "np.timedelta64(3, 'D')", "np.longdouble(1)"]
-  ) {
+  // Their item is a datetime in some units only, and a number without a unit, or None, in others.
+  const times = ["'2020-01-01'", "'2020-01-01', 'ns'", "5, 'ns'", "'20000-01-01'", "'NaT'"].map((moment) =>
+    `np.datetime64(${moment})`
+  );
+  const spans = ["3, 'D'", "5, 'ns'", "5, 'Y'", "5", "'NaT'"].map((span) => `np.timedelta64(${span})`);
+  for (const text of ["np.complex64(1j)", ...times, ...spans, "np.longdouble(1)"]) {
     using object: PyObject = python.evaluate(text);
     assertEquals(String(object), python.evaluate(`str(${text})`), text);
   }

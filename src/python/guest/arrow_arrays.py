@@ -8,8 +8,10 @@ import ctypes
 import itertools
 from ctypes import c_void_p
 
+from .array_members import loaded
 from .arrow_requests import check_options, check_request
 from .arrow_structs import ArrowArray, ArrowDeviceArray, ArrowSchema
+from .arrow_times import time_type, times_of
 from .cuda_order import RecordedEvent
 from .dlpack_structs import HOST
 from .exports import copy_struct, make_node, put_in_capsule
@@ -62,8 +64,30 @@ class Arrow(ArrowProtocol):
         one.array = copy_struct(ArrowArray, self.array, self).struct
         return one
 
+    # law python/Arrow.__array__: python/arrow_capsules
+    def __array__(self, dtype=None, copy=None):
+        """Return dates and times as NumPy's. Of anything else NumPy would make an array of one object."""
+        one, types = ArrowDeviceArray.from_address(self.array), time_type(self.format)
+        if types is None or one.device_type != HOST:
+            what = f"format {self.format}" if one.device_type == HOST else f"format {self.format} on a device"
+            raise TypeError(f"cannot make a NumPy array of an Arrow array of {what}: import it by pyarrow.array()")
+        if copy is False:
+            raise ValueError("NumPy's times are a copy of Arrow's")
+        made = times_of(loaded("numpy"), one.array, *types)
+        return made if dtype is None else made.astype(dtype)
+
+    def __len__(self):
+        return ArrowDeviceArray.from_address(self.array).array.length
+
+    def __iter__(self):
+        return iter(self.__array__())
+
+    @property
+    def format(self):
+        return ctypes.string_at(ArrowSchema.from_address(self.schema).format).decode()
+
     def __repr__(self):
-        return f"<Arrow array of format {ctypes.string_at(ArrowSchema.from_address(self.schema).format).decode()}>"
+        return f"<Arrow array of format {self.format}>"
 
 
 def arrow_type_of(array):
