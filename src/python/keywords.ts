@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { show, showAs } from "../layout/mod.ts";
+import { show, showAs, showGiven } from "../layout/mod.ts";
 import { handleOf } from "./handle.ts";
 
 /** Keyword arguments. */
@@ -24,8 +24,16 @@ export class Keywords {
   }
 }
 
-/** Keyword arguments, passed as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`. */
+/**
+ * Keyword arguments, passed as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`.
+ *
+ * @throws {TypeError} for anything but an object of them
+ */
 export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
+  if (typeof values !== "object" || values === null || Array.isArray(values) || values instanceof Map) {
+    const way = values instanceof Map ? ". Object.fromEntries(map) makes one" : "";
+    throw new TypeError(`Expected keyword arguments as an object, as { dim: 0 }, got ${showGiven(values)}${way}`);
+  }
   return new Keywords(values);
 }
 

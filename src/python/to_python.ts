@@ -204,7 +204,7 @@ class Conversion {
   // law python/Conversion.dict: python/object, python/frame, python/leaks
   #dict(pairs: ReadonlyMap<unknown, unknown>): bigint {
     const python = this.#python;
-    const { PyDict_New, PyDict_SetItem } = python.api.dicts;
+    const { PyDict_New, PyDict_SetItem, PyDict_Size } = python.api.dicts;
     return this.#filled(pairs, PyDict_New, (made) => {
       for (const pair of pairs) {
         const objects = this.all(pair);
@@ -213,6 +213,10 @@ class Conversion {
         for (const object of objects) python.release(object);
         python.checkInt(code);
       }
+      if (PyDict_Size(made) === BigInt(pairs.size)) return;
+      throw new TypeError(
+        "Cannot pass Python a Map with keys that are equal there: 1, 1n and true are, and null and undefined",
+      );
     });
   }
 

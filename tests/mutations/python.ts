@@ -1066,6 +1066,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Conversion.dict", [
     ["        for (const object of objects) python.release(object);\n", "", "The contents of a dict are never freed."],
+    ["if (PyDict_Size(made) === BigInt(pairs.size)) return;", "return;", "A pair of a Map is lost."],
   ]),
   ...law("python/Conversion.plain", [
     ["        python.release(value);\n", "", "The contents of a plain object are never freed."],

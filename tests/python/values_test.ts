@@ -100,6 +100,21 @@ test(...needs(missing, "a value without a counterpart is refused, and nothing is
   assertThrows(() => repr(Symbol("s")), TypeError, "symbol");
   assertThrows(() => repr(new WeakMap()), TypeError, "an instance of WeakMap");
   assertThrows(() => repr(1, kwargs({ x: new WeakMap() })), TypeError, "an instance of WeakMap");
+  // Each of these lost something, and nobody was told.
+  for (const same of [[1, true], [1, 1n], [null, undefined]]) {
+    assertThrows(
+      () => repr(new Map(same.map((key) => [key, "it"]))),
+      TypeError,
+      "a Map with keys that are equal there",
+    );
+  }
+  const named: readonly (readonly [unknown, string])[] = [[new Map([["q", 1]]), "Object.fromEntries"], [
+    [1],
+    "an array",
+  ]];
+  for (const [wrong, shown] of named) {
+    assertThrows(() => kwargs(wrong as Record<string, unknown>), TypeError, shown);
+  }
   python.run("import sys; beside = object()");
   using beside: PyObject = python.evaluate("beside");
   const references = () => python.evaluate("sys.getrefcount(beside)");
