@@ -201,7 +201,7 @@ class Conversion {
     });
   }
 
-  // law python/Conversion.dict: python/object, python/frame, python/leaks
+  // law python/Conversion.dict: python/object, python/frame, python/leaks, python/values
   #dict(pairs: ReadonlyMap<unknown, unknown>): bigint {
     const python = this.#python;
     const { PyDict_New, PyDict_SetItem, PyDict_Size } = python.api.dicts;
