@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { UCP_EP_CLOSE_FLAG, ucs_status_t } from "../../bindings/ucp_types.ts";
-import { nodeBuiltin } from "../ffi/mod.ts";
-import { checkMade, checkOptions, none, type OptionNames, showAs } from "../layout/mod.ts";
+import { ucs_status_t } from "../../bindings/ucp_types.ts";
+import { checkMade, checkOptions, none, showAs } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import { turnIfDue } from "./event_loop.ts";
 import { messagesOf, type UcxActiveMessage } from "./active_messages/active_messages.ts";
@@ -13,55 +12,29 @@ import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
 import { explain } from "./explain.ts";
 import { checkOf } from "./address.ts";
 import { ByteStream } from "./stream/byte_stream.ts";
-import { EndpointOperations, type WorkerParts } from "./endpoint_operations.ts";
+import { type CloseOptions, type CloseReason, EndpointLifecycle, type LifecycleContext } from "./endpoint_lifecycle.ts";
+import { EndpointOperations } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
-import {
-  checkLimitKinds,
-  checkLimits,
-  closeWithin,
-  farewell,
-  limitOptionNames,
-  type LimitOptions,
-  timeLimit,
-} from "./limit.ts";
+import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
 import { excessOf, type MessageLimits } from "./active_messages/message_limits.ts";
 import type { Receivable, Sendable } from "./message_memory.ts";
 import { MessageQueue } from "./active_messages/message_queue.ts";
 import { MessageSender, type SendMessageOptions } from "./active_messages/message_sender.ts";
-import type { Operation, Owner } from "./operation.ts";
+import type { Owner } from "./operation.ts";
 import { printInfo } from "./print_info.ts";
 import { confirm } from "./protocol.ts";
 import { RawStream } from "./raw_stream.ts";
 import type { Received, ReceiveManyOptions, ReceiveOptions, Receiver, ReceiveSyncOptions } from "./receiver.ts";
 import { type AtomicOperation, type AtomicOptions, RemoteAccess } from "./remote_access.ts";
 import { checkRemoteMemory, type UcxRemoteKey } from "./remote_memory.ts";
-import { advice } from "./status.ts";
 import { everyBit } from "./tag.ts";
 import { type SendOptions, type SendSyncOptions, TagSender } from "./tag_sender.ts";
-
-/** Options of {@linkcode UcxEndpoint.close}. */
-export interface CloseOptions {
-  /** Whether to close without waiting for everything sent to arrive. Default false, unless the other side is gone. */
-  readonly force?: boolean;
-  /** How long to wait, in milliseconds, before closing by force. Default: as long as it takes. */
-  readonly timeout?: number;
-  /** Closes by force once it is aborted, as does {@linkcode timeout}: the promise is not rejected. */
-  readonly signal?: AbortSignal;
-}
-
-const closeOptionNames: OptionNames<CloseOptions> = { force: true, timeout: true, signal: true };
 
 /** How long the end of a block waits for everything sent to arrive, in milliseconds. */
 export const patienceOfDispose = 5000;
 
-/** How long a close waits for the other program's event loop to turn, in milliseconds. */
-const acknowledgedWithin = 1000;
-
-/** Why an endpoint is closed: `null` if it was closed here, otherwise what UCX reported. */
-export type CloseReason = UcxError | null;
-
 /** What an endpoint needs from its worker. */
-export interface EndpointContext extends WorkerParts {
+export interface EndpointContext extends LifecycleContext {
   readonly receiver: Receiver;
   /** The worker's address. */
   address(): Uint8Array;
@@ -69,33 +42,14 @@ export interface EndpointContext extends WorkerParts {
   longestHeader(): number;
   /** Whether remote memory is enabled. */
   readonly hasRemoteMemory: boolean;
-  /** Called when a forced close cuts sends short. */
-  cutShort(): void;
   readonly limits: Required<MessageLimits>;
-  /** Whether the connection was made by host and port: the other side then has an endpoint, too. */
-  readonly isByHost: boolean;
-  /** Whether it was made with a secret, by address: UCX then reports no close to the other side, which has one, too. */
-  readonly isPaired: boolean;
   /** Whether UCX detects the end of the other side (`errors: "peer"`). */
   readonly handlesErrors: boolean;
-  /** Whether this side initiates the connection, which may not be established yet. */
-  readonly isConnecting: boolean;
-  /** Called once, when the endpoint is gone. */
-  forget(handle: bigint): void;
-}
-
-function gone(call: string, status: number = ucs_status_t.UCS_ERR_CONNECTION_RESET): UcxError {
-  return new UcxError(call, status, advice(status));
 }
 
 /** A connection to another worker. */
 export class UcxEndpoint {
   readonly #context: EndpointContext;
-  readonly #closed: Promise<CloseReason>;
-  readonly #resolveClosed: (reason: CloseReason) => void;
-  /** Lets the worker be collected again after `closed` was read. */
-  #forgetClosed: (() => void) | undefined;
-  #isClosed = false;
   readonly #operations: EndpointOperations;
   readonly #sender: TagSender;
   readonly #messageSender: MessageSender;
@@ -104,32 +58,12 @@ export class UcxEndpoint {
   readonly #byteStream: ByteStream;
   readonly #messages: MessageQueue<UcxActiveMessage>;
   readonly #arrays: MessageQueue<UcxActiveMessage>;
-  /** Whether the other side has announced the close of its endpoint, after everything it sent. */
-  #isPeerClosed = false;
-  /** Settles when the other side has acknowledged the close of this endpoint, or never will. */
-  readonly #acknowledged = Promise.withResolvers<void>();
-  /** Settles when a listener may give the endpoint's place to another. */
-  readonly #vacated = Promise.withResolvers<void>();
-  /** Whether messages are no longer taken. */
-  #isDismissed = false;
-  /** Whether UCX may still be establishing the connection. */
-  #isConnecting: boolean;
-  /**
-   * Settles when the connection is established, and both sides have greeted, or cannot; null if nobody waits for that.
-   */
-  #standing: Promise<void> | null = null;
-  /** The handle, while its close waits for UCX to finish connecting. */
-  #leaving = 0n;
-  #closing: Promise<void> | undefined;
-  #ended: Promise<void> | undefined;
-  #handleClosed: Promise<void> | undefined;
+  readonly #lifecycle: EndpointLifecycle;
 
   /** Use {@linkcode UcxWorker.connect}. */
   constructor(context: EndpointContext, handle: bigint) {
     checkMade(handle, "UcxEndpoint", "worker.connect(address)");
-    const { promise, resolve } = Promise.withResolvers<CloseReason>();
     this.#context = context;
-    this.#isConnecting = context.isConnecting;
     this.#operations = new EndpointOperations(context, handle);
     this.#messages = new MessageQueue(() => context.progress.hold(), turnIfDue);
     this.#arrays = new MessageQueue(() => context.progress.hold(), turnIfDue);
@@ -144,8 +78,12 @@ export class UcxEndpoint {
       () => checkOf(context.address()),
       () => context.progress.keep(),
     );
-    this.#closed = promise;
-    this.#resolveClosed = resolve;
+    this.#lifecycle = new EndpointLifecycle(context, {
+      operations: this.#operations,
+      byteStream: this.#byteStream,
+      messages: this.#messages,
+      arrays: this.#arrays,
+    });
   }
 
   /**
@@ -155,7 +93,7 @@ export class UcxEndpoint {
    * @internal
    */
   onVacated(act: () => void): void {
-    void this.#vacated.promise.then(act);
+    this.#lifecycle.onVacated(act);
   }
 
   /**
@@ -164,18 +102,15 @@ export class UcxEndpoint {
    * @internal
    */
   processEnded(): void {
-    this.#vacated.resolve();
+    this.#lifecycle.processEnded();
   }
 
-  // law ucx/UcxEndpoint.closed: ucx/dropped
   /**
    * Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. Once
    * read, it keeps the endpoint and its worker from being collected until then, but does not keep the process alive.
    */
   get closed(): Promise<CloseReason> {
-    // Whether a promise is awaited cannot be observed: any holder may await it.
-    if (!this.#isClosed) this.#forgetClosed ??= this.#context.progress.keep();
-    return this.#closed;
+    return this.#lifecycle.closed;
   }
 
   /**
@@ -251,7 +186,9 @@ export class UcxEndpoint {
     try {
       return await this.#context.receiver.recvMany(options, owner, tags, this.#context.limits.messageBytes);
     } catch (error) {
-      if (error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_EXCEEDS_LIMIT) this.#exceed(error);
+      if (error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_EXCEEDS_LIMIT) {
+        this.#lifecycle.exceed(error);
+      }
       throw error;
     }
   }
@@ -266,7 +203,7 @@ export class UcxEndpoint {
    */
   #ownerOf(options: ReceiveOptions): Owner | null {
     const { failure, receives, tags } = this.#operations;
-    if (failure !== undefined && this.#isPeerClosed && !this.#isDismissed) {
+    if (failure !== undefined && this.#lifecycle.keepsArrived) {
       const { mask = everyBit } = options;
       if (this.#context.receiver.probe(tags.toReceive(options), mask) !== null) return null;
     }
@@ -317,17 +254,8 @@ export class UcxEndpoint {
       ucs_status_t.UCS_ERR_EXCEEDS_LIMIT,
       `The other side has sent ${excess}`,
     );
-    this.#context.progress.afterNews(() => this.#exceed(error));
+    this.#context.progress.afterNews(() => this.#lifecycle.exceed(error));
     return false;
-  }
-
-  // law ucx/UcxEndpoint.exceed: ucx/listener, ucx/secret
-  #exceed(error: UcxError): void {
-    if (this.#operations.failure !== undefined || this.#operations.handle === 0n) return;
-    if (this.#context.isPaired) this.#byteStream.notify("closed"); // which a failed endpoint cannot any more
-    this.fail(error);
-    this.#dismiss();
-    void this.#end(UCP_EP_CLOSE_FLAG.FORCE);
   }
 
   /**
@@ -391,24 +319,9 @@ export class UcxEndpoint {
     kind: "taken" | "end" | "cancelled" | "writing" | "closed" | "acknowledged",
     taken: number,
   ): void {
-    if (kind === "acknowledged") this.#acknowledged.resolve();
-    if (kind === "closed") {
-      this.#isPeerClosed = true;
-      this.#context.progress.afterNews(() => void this.#acknowledgeClose()); // inside a UCX callback
-    }
+    if (kind === "acknowledged") this.#lifecycle.acknowledged();
+    if (kind === "closed") this.#lifecycle.peerClosed();
     this.#byteStream.onControl({ kind, taken });
-  }
-
-  // law ucx/UcxEndpoint.acknowledgeClose: ucx/endpoint
-  /**
-   * Lets the other side close its endpoint, which ends this one. A side that sends and closes at once may have done so
-   * before this side knows that the connection is established: `connect` would be rejected, or an accepted connection
-   * dropped, and what was sent lost.
-   */
-  async #acknowledgeClose(): Promise<void> {
-    if (this.#standing !== null) await this.#standing;
-    this.#byteStream.notify("acknowledged");
-    if (this.#context.isPaired) void this.lose(); // UCX will not report it
   }
 
   /**
@@ -525,14 +438,8 @@ export class UcxEndpoint {
    * @internal
    * @throws {UcxError} if nobody listens there
    */
-  async established(signal: AbortSignal | undefined): Promise<void> {
-    const flush = this.#operations.foreign("ucp_ep_create", null);
-    const { ucp, progress } = this.#context;
-    await this.#beforeClose(() => {
-      progress.begunForeign(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#operations.handle, flush.parameters));
-      return progress.settled(flush, signal);
-    });
-    this.#isConnecting = false;
+  established(signal: AbortSignal | undefined): Promise<void> {
+    return this.#lifecycle.established(signal);
   }
 
   /**
@@ -545,20 +452,7 @@ export class UcxEndpoint {
     const greeting = how === "secret" ? confirm : this.#context.protocol.greet;
     if (greeting === null) return;
     const limits = signal === undefined ? {} : { signal };
-    this.#operations.tags = await this.#beforeClose(() => greeting(this.#rawStream, side, limits));
-  }
-
-  // law ucx/UcxEndpoint.beforeClose: ucx/endpoint, ucx/brief
-  /** Does what a connection begins with: the close of the other side is acknowledged only afterwards. */
-  async #beforeClose<T>(begin: () => Promise<T>): Promise<T> {
-    const begun = Promise.withResolvers<void>();
-    this.#standing = begun.promise;
-    try {
-      return await begin();
-    } finally {
-      this.#standing = null;
-      begun.resolve();
-    }
+    this.#operations.tags = await this.#lifecycle.beforeClose(() => greeting(this.#rawStream, side, limits));
   }
 
   /**
@@ -591,35 +485,17 @@ export class UcxEndpoint {
    * @internal
    */
   fail(error: UcxError): void {
-    const { call, status } = error;
-    // UCXX closes by force, so that its orderly end looks like any other that the system detects.
-    const isInOrder = this.#isPeerClosed ||
-      (this.#context.protocol.greet !== null && status === ucs_status_t.UCS_ERR_CONNECTION_RESET);
-    this.#messages.end(isInOrder ? null : error);
-    this.#arrays.end();
-    this.#context.progress.cancelAllOf(this.#operations.receives, () => new UcxError(call, status, advice(status)));
-    this.#operations.fail(error);
-    this.#acknowledged.resolve();
-    this.#byteStream.end(error);
-    this.#settleClosed(error);
+    this.#lifecycle.fail(error);
   }
 
-  // law ucx/UcxEndpoint.lose: ucx/endpoint, ucx/two_processes
   /**
    * Fails operations that UCX would leave pending: the other process has ended, or UCX has reported so. Called by the
    * worker.
    *
    * @internal
    */
-  async lose(): Promise<void> {
-    const own = this.#operations;
-    if (own.handle === 0n) return;
-    if (own.failure === undefined) {
-      this.#context.progress.poll(); // handles what the peer sent before
-      this.fail(gone("ucp_worker_progress"));
-    }
-    own.abandon(({ call }) => gone(call)); // UCX may never complete them
-    await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
+  lose(): Promise<void> {
+    return this.#lifecycle.lose();
   }
 
   /**
@@ -630,15 +506,8 @@ export class UcxEndpoint {
    *
    * @throws {RangeError} if the timeout is not a number of at least 0
    */
-  async close(options: CloseOptions = none): Promise<void> {
-    checkOptions(options, closeOptionNames);
-    const { force = this.#operations.failure !== undefined, ...limits } = options;
-    checkLimitKinds(limits);
-    if (this.#ended !== undefined) this.#dismiss();
-    this.#isDismissed = true;
-    if (force) return await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
-    this.#closing ??= this.#finish();
-    await closeWithin(this.#closing, limits, () => void this.#end(UCP_EP_CLOSE_FLAG.FORCE));
+  close(options: CloseOptions = none): Promise<void> {
+    return this.#lifecycle.close(options);
   }
 
   /**
@@ -649,138 +518,13 @@ export class UcxEndpoint {
     await this.close({ timeout: patienceOfDispose });
   }
 
-  // law ucx/UcxEndpoint.finish: ucx/byte_stream
-  /**
-   * Waits until everything sent has arrived, or cannot arrive any more. UCX's own close would not wait: it drops sends
-   * that wait for their receiver, and once begun it cannot be forced.
-   */
-  async #finish(): Promise<void> {
-    const own = this.#operations;
-    this.#context.progress.poll(); // a peer that has announced writes to the stream must be notified
-    this.#byteStream.closing(new TypeError("The endpoint was closed"));
-    const drained = own.drain();
-    if (drained !== null) await drained;
-    const { delivered } = this.#byteStream;
-    if (delivered !== null) await delivered; // UCX would drop bytes sent and not received
-    const acknowledged = this.#notifyClosed();
-    if (acknowledged !== null) await acknowledged;
-    const { ucp } = this.#context;
-    if (own.failure === undefined && own.handle !== 0n) {
-      const flush = own.foreign("ucp_ep_flush_nbx", null);
-      await this.#follow(flush, ucp.endpoint.ucp_ep_flush_nbx(own.handle, flush.parameters));
-    }
-    await this.#end(own.failure === undefined ? 0 : UCP_EP_CLOSE_FLAG.FORCE);
-  }
-
-  // law ucx/UcxEndpoint.notifyClosed: ucx/active_messages
-  /**
-   * Notifies the other side of an orderly close. With a connection by host and port, UCX reports the end over a
-   * separate connection, which overtakes data sent through shared memory, and then drops that data: so all of it must
-   * have arrived before.
-   *
-   * @returns a promise that settles when it has; null if no acknowledgement is expected
-   */
-  #notifyClosed(): Promise<void> | null {
-    const own = this.#operations;
-    const { protocol, isByHost, isPaired, progress } = this.#context;
-    if (own.failure !== undefined || own.handle === 0n || protocol.greet !== null) return null;
-    if (!(own.hasSentMessages || isByHost || isPaired) || !this.#byteStream.notify("closed") || !isByHost) return null;
-    const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
-    const timer = setTimeout(() => this.#acknowledged.resolve(), acknowledgedWithin);
-    return progress.waitsFor(this.#acknowledged.promise).finally(() => clearTimeout(timer));
-  }
-
   /**
    * Closes the endpoint at once, because its worker is closing. Called by the worker.
    *
    * @internal
    */
   abort(): void {
-    this.#dismiss();
-    this.#isConnecting = false; // no waiting
-    void this.#end(UCP_EP_CLOSE_FLAG.FORCE);
-    if (this.#leaving !== 0n) void this.#closeOnce(this.#leaving, UCP_EP_CLOSE_FLAG.FORCE);
-  }
-
-  /** Ends all operations and has UCX close the endpoint, once. */
-  #end(flags: number): Promise<void> {
-    this.#ended ??= this.#leave(flags);
-    return this.#ended;
-  }
-
-  async #leave(flags: number): Promise<void> {
-    const own = this.#operations;
-    const closed = new TypeError("The endpoint was closed");
-    if (flags !== 0 && this.#context.isPaired) this.#byteStream.notify("closed"); // as far as it still can
-    this.#byteStream.end(closed);
-    const handle = own.end(closed);
-    this.#acknowledged.resolve();
-    for (const queue of [this.#messages, this.#arrays]) {
-      queue.end();
-      for (const message of queue.takeAll((message) => this.#isDismissed || !message.keep())) message.release();
-    }
-    this.#context.progress.cancelAllOf(this.#operations.receives, () => closed);
-    if (own.isBusy && own.failure === undefined) this.#context.cutShort();
-    if (flags !== 0 && this.#isConnecting && own.failure === undefined) await this.#letConnect(handle);
-    await this.#closeOnce(handle, flags);
-  }
-
-  // law ucx/UcxEndpoint.letConnect: ucx/limits, ucx/lifecycle
-  /**
-   * Gives UCX a moment to establish the connection: if an endpoint is closed by force while it connects over TCP, UCX
-   * 1.13 aborts the process with a failed assertion.
-   */
-  async #letConnect(handle: bigint): Promise<void> {
-    this.#leaving = handle;
-    const flush = this.#operations.foreign("ucp_ep_flush_nbx", null);
-    const limit = timeLimit(flush.call, { timeout: farewell });
-    const { ucp } = this.#context;
-    await this.#follow(flush, ucp.endpoint.ucp_ep_flush_nbx(handle, flush.parameters), limit.signal);
-    limit.clear();
-  }
-
-  #closeOnce(handle: bigint, flags: number): Promise<void> {
-    this.#handleClosed ??= this.#closeHandle(handle, flags);
-    return this.#handleClosed;
-  }
-
-  async #closeHandle(handle: bigint, flags: number): Promise<void> {
-    const { resources } = this.#context;
-    const own = this.#operations;
-    this.#leaving = 0n;
-    const close = own.foreign("ucp_ep_close_nbx", flags);
-    await this.#follow(close, resources.closeEndpoint(handle, close.parameters));
-    this.#context.progress.poll(Infinity); // UCX ends what was in flight soon after, which frees its memory
-    const status = own.failure === undefined ? ucs_status_t.UCS_ERR_CANCELED : undefined; // the status that UCX uses
-    own.abandon(({ call }) => gone(call, status)); // operations that UCX has forgotten
-    this.#context.forget(handle);
-    this.#settleClosed(null);
-  }
-
-  // law ucx/UcxEndpoint.settleClosed: ucx/dropped
-  #settleClosed(reason: CloseReason): void {
-    this.#resolveClosed(reason);
-    this.#vacated.resolve();
-    this.#isClosed = true;
-    this.#forgetClosed?.();
-  }
-
-  /** Drops messages not yet taken. */
-  #dismiss(): void {
-    this.#isDismissed = true;
-    for (const message of [...this.#messages.takeAll(), ...this.#arrays.takeAll()]) message.release();
-  }
-
-  /** Waits for a flush or a close, however it ends: `closed` reports that the other side went first. */
-  async #follow(operation: Operation, begun: bigint, signal?: AbortSignal): Promise<void> {
-    const { progress } = this.#context;
-    try {
-      progress.begunForeign(operation, begun);
-      await progress.settled(operation, signal);
-    } catch (error) {
-      const isOurs = this.#ended !== undefined; // the close itself, or a flush that it has cancelled
-      if (error instanceof UcxError && !isOurs) this.fail(error);
-    }
+    this.#lifecycle.abort();
   }
 
   static {

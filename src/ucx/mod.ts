@@ -25,7 +25,8 @@
  *
  * @module
  */
-export { type CloseOptions, type CloseReason, UcxEndpoint } from "./endpoint.ts";
+export { UcxEndpoint } from "./endpoint.ts";
+export type { CloseOptions, CloseReason } from "./endpoint_lifecycle.ts";
 export type { AtomicOperation, AtomicOptions } from "./remote_access.ts";
 export type { SendMessageOptions } from "./active_messages/message_sender.ts";
 export type { PlaceOptions } from "./new_memory.ts";

@@ -127,7 +127,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A worker never sleeps again after a peer's death.",
     ],
   ]),
-  ...law("ucx/UcxEndpoint.lose", [
+  ...law("ucx/EndpointLifecycle.lose", [
     [
       "    if (own.handle === 0n) return;\n",
       "",
@@ -380,15 +380,22 @@ export const ucxMutations: readonly Mutation[] = [
     ["    while (hasNext) {", "    while (false) {", "Of a long message that is refused, only a part is discarded."],
     ["if (!isTooLong) throw", "if (true) throw", "Only the first part of a refused message is discarded."],
   ]),
-  ...law("ucx/UcxEndpoint.acknowledgeClose", [
+  ...law("ucx/EndpointLifecycle.acknowledgeClose", [
     [
       "if (this.#standing !== null) await this.#standing;",
       "",
       "A connection that the other side used and closed at once fails before it is established.",
     ],
   ]),
-  ...law("ucx/UcxEndpoint.letConnect", [
-    ["    this.#leaving = handle;\n", "", "Closing a worker meanwhile destroys an endpoint that is being flushed."],
+  ...law("ucx/EndpointLifecycle.abort", [
+    [
+      "    void this.#closeNow?.(); // it may be letting UCX connect\n",
+      "",
+      "Closing a worker meanwhile destroys an endpoint that is being flushed.",
+    ],
+  ]),
+  ...law("ucx/once", [
+    ["return () => over ??= act();", "return act;", "Closing a worker meanwhile closes an endpoint twice."],
   ]),
   ...law("ucx/Progress.endBy", [
     [
@@ -620,10 +627,10 @@ export const ucxMutations: readonly Mutation[] = [
       "Kept data is read after UCX has taken it back.",
     ],
   ]),
-  ...law("ucx/UcxEndpoint.notifyClosed", [
+  ...law("ucx/EndpointLifecycle.announceClose", [
     [
-      'this.#byteStream.notify("closed") || !isByHost) return null;',
-      'this.#byteStream.notify("closed") || true) return null;',
+      'byteStream.notify("closed") || !isByHost) return null;',
+      'byteStream.notify("closed") || true) return null;',
       "Messages sent by shared memory are dropped by the end that overtakes them.",
     ],
     ["    if (own.failure !== undefined ||", "    if (true ||", "An orderly end is mistaken for a lost connection."],
@@ -689,13 +696,13 @@ export const ucxMutations: readonly Mutation[] = [
     ["[[14, 21], [19, 22]]", "[[14, 21]]", "Messages to a version that does not understand them never arrive."],
     ["[[14, 21], [19, 22]]", "[[19, 22]]", "UCX 1.13 ends its process over what 1.21 sends."],
   ]),
-  ...law("ucx/UcxEndpoint.exceed", [
+  ...law("ucx/EndpointLifecycle.exceed", [
     [
-      'if (this.#context.isPaired) this.#byteStream.notify("closed"); // which',
+      'if (this.#context.isPaired) byteStream.notify("closed"); // which',
       "// which",
       "A client whose message is too long for a listener with a secret waits for ever.",
     ],
-    ["    void this.#end(UCP_EP_CLOSE_FLAG.FORCE);\n", "", "A peer that sends too much continues to send."],
+    ["    void this.#leave(UCP_EP_CLOSE_FLAG.FORCE);\n", "", "A peer that sends too much continues to send."],
   ]),
   ...law("ucx/Connections.connectToAddress", [
     [
@@ -780,9 +787,9 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.#delivered.resolve();\n    else if", "void 0;\n    else if", "A close waits for ever."],
     ["!(taken >= this.#taken && taken <= this.#sent)", "false", "An invalid count moves the window."],
   ]),
-  ...law("ucx/UcxEndpoint.finish", [
+  ...law("ucx/EndpointLifecycle.finish", [
     [
-      "    this.#context.progress.poll();",
+      "    progress.poll();",
       "   ",
       "A writer's close waits for a reader that has closed.",
     ],
@@ -1171,12 +1178,16 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["if (isKept) this.#keeps--;", "", "A worker is kept alive after a wait for an end."],
   ]),
-  ...law("ucx/UcxEndpoint.closed", [
-    ["if (!this.#isClosed) ", "if (false) ", "A worker is collected while the end of its endpoint is awaited."],
-    ["if (!this.#isClosed) ", "", "A worker is kept alive for an end that has already arrived."],
+  ...law("ucx/EndpointLifecycle.closed", [
+    [
+      "    this.#letGo ??= this.#context.progress.keep();\n",
+      "",
+      "A worker is collected while the end of its endpoint is awaited.",
+    ],
   ]),
-  ...law("ucx/UcxEndpoint.settleClosed", [
-    ["    this.#forgetClosed?.();\n", "", "A worker is kept alive for an end that has already arrived."],
+  ...law("ucx/EndpointLifecycle.settleClosed", [
+    ["    this.#letGo?.();\n", "", "A worker is kept alive for an end that has arrived since."],
+    ["    this.#letGo = () => {};\n", "", "A worker is kept alive for an end that has already arrived."],
   ]),
   ...law("ucx/ByteStream.streams", [
     [
@@ -1318,12 +1329,12 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxEndpoint.ownerOf", [
     [
-      "failure !== undefined && this.#isPeerClosed",
-      "false && this.#isPeerClosed",
+      "failure !== undefined && this.#lifecycle.keepsArrived",
+      "false && this.#lifecycle.keepsArrived",
       "A message that arrived before the other side closed cannot be received.",
     ],
   ]),
-  ...law("ucx/UcxEndpoint.beforeClose", [
+  ...law("ucx/EndpointLifecycle.beforeClose", [
     ["    this.#standing = begun.promise;\n", "", "The other side's close ends a connection that has yet to greet."],
   ]),
   ...law("ucx/WorkerResources.flushesLong", [

@@ -29,8 +29,8 @@ const opened: (() => void)[] = [];
 afterEach(() => opened.splice(0).forEach((stop) => stop()));
 
 /** An endpoint with the handle 7. */
-function open(handlesErrors = false): Scripted {
-  const scripted = openScripted({ handlesErrors });
+function open(handlesErrors = false, isByHost = false): Scripted {
+  const scripted = openScripted({ handlesErrors, isByHost });
   opened.push(() => scripted.progress.stop(new TypeError("the test is over"), 0));
   return scripted;
 }
@@ -74,6 +74,17 @@ test("a graceful close notifies the peer, if it can have an endpoint with error 
   };
   assertEquals(await end(true, true, false), 1);
   assertEquals([await end(true, true, true), await end(true, false, false), await end(false, true, false)], [0, 0, 0]);
+});
+
+test("the close of a connection by host and port goes on when the other side has acknowledged it", async () => {
+  const { ucp, endpoint } = open(true, true);
+  ucp.answers.push(0n, 0n, 0n); // everything completes at once
+  const closing = endpoint.close();
+  await settle();
+  assertEquals(ucp.log.splice(0), ["ucp_am_send_nbx"]);
+  endpoint.onStreamControl("acknowledged", 0);
+  await closing;
+  assertEquals(ucp.log, ["ucp_ep_flush_nbx", graceful]);
 });
 
 // A server on a busy machine sent and closed before its client knew that it was connected: 2 of 240 times `connect` was

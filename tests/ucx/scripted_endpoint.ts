@@ -28,7 +28,11 @@ export interface Scripted {
 
 /** Opens an endpoint. */
 export function openScripted(
-  { handlesErrors = false, cuda = null }: { handlesErrors?: boolean; cuda?: PoolStaging | null } = {},
+  { handlesErrors = false, isByHost = false, cuda = null }: {
+    handlesErrors?: boolean;
+    isByHost?: boolean;
+    cuda?: PoolStaging | null;
+  } = {},
 ): Scripted {
   const ucp = new ScriptedUcp();
   const resources = scriptedResources(ucp);
@@ -48,7 +52,7 @@ export function openScripted(
     cuda,
     cutShort: () => {},
     limits: takeWorkerLimits({}),
-    isByHost: false,
+    isByHost,
     isPaired: false,
     hasRemoteMemory: true,
     handlesErrors,
