@@ -86,7 +86,7 @@ function gone(call: string, status: number = ucs_status_t.UCS_ERR_CONNECTION_RES
   return new UcxError(call, status, advice(status));
 }
 
-// law ucx/once: ucx/lifecycle
+// law ucx/once: ucx/endpoint
 /** @returns a function that acts when it is first called, and always returns the same promise */
 function once(act: () => Promise<void>): () => Promise<void> {
   let over: Promise<void> | undefined;
@@ -291,7 +291,7 @@ export class EndpointLifecycle {
     return progress.waitsFor(this.#acknowledged.promise).finally(() => clearTimeout(timer));
   }
 
-  // law ucx/EndpointLifecycle.abort: ucx/limits, ucx/lifecycle
+  // law ucx/EndpointLifecycle.abort: ucx/endpoint, ucx/limits, ucx/lifecycle
   /** As {@linkcode UcxEndpoint.abort}. UCX has been asked to close the handle when it returns. */
   abort(): void {
     this.#dismiss();

@@ -13,7 +13,7 @@ import { PendingConnections } from "../../src/ucx/listen/pending_connections.ts"
 import { Progress } from "../../src/ucx/progress.ts";
 import { RemoteKeys, type UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
-import { openScripted, type Scripted } from "./scripted_endpoint.ts";
+import { openScripted, type Scripted, type ScriptedOptions } from "./scripted_endpoint.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 import { addressOf, openScriptedWorker, type ScriptedWorker, workerParts } from "./scripted_worker.ts";
 import { check, fc } from "../support/property.ts";
@@ -29,8 +29,8 @@ const opened: (() => void)[] = [];
 afterEach(() => opened.splice(0).forEach((stop) => stop()));
 
 /** An endpoint with the handle 7. */
-function open(handlesErrors = false, isByHost = false): Scripted {
-  const scripted = openScripted({ handlesErrors, isByHost });
+function open(options: ScriptedOptions = {}): Scripted {
+  const scripted = openScripted(options);
   opened.push(() => scripted.progress.stop(new TypeError("the test is over"), 0));
   return scripted;
 }
@@ -66,7 +66,7 @@ test("a close waits for the sends, then flushes, then closes, then forgets the e
 
 test("a graceful close notifies the peer, if it can have an endpoint with error handling; force does not", async () => {
   const end = async (handlesErrors: boolean, isUsed: boolean, force: boolean) => {
-    const { ucp, endpoint } = open(handlesErrors);
+    const { ucp, endpoint } = open({ handlesErrors });
     ucp.answers.push(...Array.from({ length: 3 }, () => 0n)); // everything completes at once
     if (isUsed) await endpoint.sendMessage(new Uint8Array(1));
     await endpoint.close({ force });
@@ -77,7 +77,7 @@ test("a graceful close notifies the peer, if it can have an endpoint with error 
 });
 
 test("the close of a connection by host and port goes on when the other side has acknowledged it", async () => {
-  const { ucp, endpoint } = open(true, true);
+  const { ucp, endpoint } = open({ handlesErrors: true, isByHost: true });
   ucp.answers.push(0n, 0n, 0n); // everything completes at once
   const closing = endpoint.close();
   await settle();
@@ -91,7 +91,7 @@ test("the close of a connection by host and port goes on when the other side has
 // rejected (UCS_ERR_CONNECTION_RESET).
 test("the close of the other side is acknowledged once the connection is established, or cannot be", async () => {
   for (const status of [0, reset]) {
-    const { ucp, endpoint } = open(true);
+    const { ucp, endpoint } = open({ handlesErrors: true });
     const standing = endpoint.established(undefined).catch(() => {}); // request 1
     endpoint.onStreamControl("closed", 0);
     await settle();
@@ -168,6 +168,25 @@ test("force does not wait for a flush, and the flush that it cancels is no failu
   ucp.finish(2);
   await Promise.all([closing, force]);
   assertEquals(await endpoint.closed, null);
+});
+
+test("force lets UCX finish connecting, but not when the worker is closed: then the endpoint is closed once", async () => {
+  for (const isWorkerClosed of [false, true]) {
+    const { ucp, endpoint } = open({ isConnecting: true });
+    const force = endpoint.close({ force: true }); // request 1
+    await settle();
+    assertEquals(ucp.log.splice(0), ["ucp_ep_flush_nbx"]);
+    if (isWorkerClosed) {
+      endpoint.abort(); // request 2
+      assertEquals(ucp.log, [forced]);
+    }
+    ucp.finish(1);
+    await settle();
+    assertEquals(ucp.log.splice(0).filter((call) => call !== "ucp_request_free"), [forced]);
+    ucp.finish(2);
+    await force;
+    assertEquals(await endpoint.closed, null);
+  }
 });
 
 test("an endpoint whose peer is gone closes by force: a flush would never end", async () => {

@@ -26,13 +26,17 @@ export interface Scripted {
   readonly operations: OperationPool;
 }
 
+/** What the endpoint is. */
+export interface ScriptedOptions {
+  readonly handlesErrors?: boolean;
+  readonly isByHost?: boolean;
+  readonly isConnecting?: boolean;
+  readonly cuda?: PoolStaging | null;
+}
+
 /** Opens an endpoint. */
 export function openScripted(
-  { handlesErrors = false, isByHost = false, cuda = null }: {
-    handlesErrors?: boolean;
-    isByHost?: boolean;
-    cuda?: PoolStaging | null;
-  } = {},
+  { handlesErrors = false, isByHost = false, isConnecting = false, cuda = null }: ScriptedOptions = {},
 ): Scripted {
   const ucp = new ScriptedUcp();
   const resources = scriptedResources(ucp);
@@ -56,7 +60,7 @@ export function openScripted(
     isPaired: false,
     hasRemoteMemory: true,
     handlesErrors,
-    isConnecting: false,
+    isConnecting,
     keys,
     protocol: causewayProtocol,
     forget,
