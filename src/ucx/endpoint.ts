@@ -1,5 +1,6 @@
 /**
- * An endpoint: the connection from one worker to another.
+ * An endpoint: the connection from one worker to another, as programs use it. How it begins and ends is in
+ * `endpoint_lifecycle.ts`.
  *
  * @module
  */

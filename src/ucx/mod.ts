@@ -12,10 +12,10 @@
  * `peer_liveness.ts` detects peers that end without UCX noticing; `keepalive_timer.ts` keeps UCX from waking workers to
  * check on peers whose end the system reports.
  *
- * An endpoint consists of its operations, by kind, over `endpoint_operations.ts`: messages by tag (`tag_sender.ts`, of
- * several parts `message_parts.ts`; received by `receiver.ts`), active messages (`active_messages/`), arrays
- * (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`), which `stream/` turns into
- * WHATWG streams. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
+ * An endpoint is a lifecycle (`endpoint_lifecycle.ts`) and operations, by kind, over `endpoint_operations.ts`: messages
+ * by tag (`tag_sender.ts`, of several parts `message_parts.ts`; received by `receiver.ts`), active messages
+ * (`active_messages/`), arrays (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`),
+ * which `stream/` turns into WHATWG streams. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
  *
  * A new kind of request is a class like `RawStream` (`raw_stream.ts`): over `endpoint_operations.ts` it takes an
  * operation and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and passes the result to
