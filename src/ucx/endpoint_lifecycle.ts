@@ -238,12 +238,16 @@ export class EndpointLifecycle {
     void this.#leave(UCP_EP_CLOSE_FLAG.FORCE);
   }
 
+  // law ucx/EndpointLifecycle.close: ucx/endpoint
   /** As {@linkcode UcxEndpoint.close}. */
   async close(options: CloseOptions): Promise<void> {
     checkOptions(options, closeOptionNames);
     const { force = this.#parts.operations.failure !== undefined, ...limits } = options;
     checkLimitKinds(limits);
-    if (this.#leaving !== undefined) this.#dismiss();
+    if (this.#leaving !== undefined) {
+      this.#dismiss();
+      return await this.#leaving; // nothing is drained any more
+    }
     this.#isDismissed = true;
     if (force) return await this.#leave(UCP_EP_CLOSE_FLAG.FORCE);
     this.#closing ??= this.#finish();

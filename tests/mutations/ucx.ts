@@ -1344,6 +1344,13 @@ export const ucxMutations: readonly Mutation[] = [
       "A worker that is closed while it answers ends the process, before UCX 1.14.",
     ],
   ]),
+  ...law("ucx/EndpointLifecycle.close", [
+    [
+      "      return await this.#leaving; // nothing is drained any more\n",
+      "",
+      "A close after one by force never ends.",
+    ],
+  ]),
   ...law("ucx/EndpointOperations.identity", [
     ['Symbol("endpoint")', 'Symbol.for("endpoint")', "A key of an endpoint that is gone writes to another process."],
   ]),

@@ -451,6 +451,19 @@ test("a message that arrived before a failure is received, although the failure 
   worker.abort();
 });
 
+// The second close waited for the sends again, which UCX might never give back, whatever its limits.
+test("a close after one by force is over when that is", async () => {
+  const { ucp, endpoint, progress } = openScripted();
+  const send = endpoint.send(new Uint8Array(8)); // never given back
+  ucp.answers.push(0n); // of the close
+  const ends = [endpoint.close({ force: true }), endpoint.close(), endpoint.close({ timeout: 1 })];
+  await assertRejects(() => send, UcxError, "UCS_ERR_CANCELED");
+  await Promise.all(ends);
+  await endpoint.close();
+  await endpoint[Symbol.asyncDispose]();
+  progress.stop(new Error("over"), 0);
+});
+
 test("a key that was closed lives until the operations that use it have ended", async () => {
   const { ucp, worker, address } = openWorker();
   const endpoint = await worker.connect(address);
