@@ -238,13 +238,14 @@ export class Connections {
       to: { host: to.host, port: to.port },
       version,
       greets,
+      isGreeting: false,
       errors,
       secret: secret === null ? "none" : "unproved",
       listenersVersion: null,
     };
     try {
       return secret === null
-        ? await this.#connectToListener(attempt.to, err_mode, limit.signal)
+        ? await this.#connectToListener(attempt, err_mode, limit.signal)
         : await this.#connectWithSecret(attempt, secret, err_mode, limit.signal);
     } catch (error) {
       throw explainFailure(error, attempt);
@@ -255,11 +256,12 @@ export class Connections {
 
   /** Connects to a native UCX listener. */
   async #connectToListener(
-    { host, port }: HostAndPort,
+    attempt: ConnectAttempt,
     err_mode: number,
     signal: AbortSignal | undefined,
   ): Promise<UcxEndpoint> {
     const { family } = this.#context;
+    const { host, port } = attempt.to;
     const address = await abortable(lookUp(host, family), signal);
     checkFamily(address, family);
     using arena = new NativeArena();
@@ -268,6 +270,7 @@ export class Connections {
     const endpoint = this.#createEndpoint(arena, { flags, sockaddr, err_mode });
     return await this.#begin(endpoint, async () => {
       await endpoint.established(signal);
+      attempt.isGreeting = attempt.greets;
       await endpoint.greet("protocol", "client", signal);
     });
   }

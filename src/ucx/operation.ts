@@ -110,6 +110,11 @@ const transfers: ReadonlySet<string> = new Set([
   ...["ucp_put_nbx", "ucp_get_nbx"],
 ]);
 
+/** The bytes of a view from an offset on. */
+function bytesFrom({ buffer, byteOffset, byteLength }: DataView, offset: number): Uint8Array {
+  return new Uint8Array(buffer, byteOffset + offset, byteLength - offset);
+}
+
 /** A request to UCX, begun or not. UCX may read or write its memory until it has completed. */
 export class Operation extends TakenMemory {
   /** A `ucp_request_param_t *` for the call that begins it. */
@@ -149,6 +154,8 @@ export class Operation extends TakenMemory {
   foreign = 0n;
   readonly #request: bigint;
   readonly #memory: DataView;
+  /** The memory of that request; null before {@linkcode clearRequest}. */
+  #requestMemory: Uint8Array | null = null;
   readonly #callbacks: CompletionCallbacks;
   #kind: CompletionKind | null = null;
   #mask = 0;
@@ -207,6 +214,13 @@ export class Operation extends TakenMemory {
     memory.setUint32(parametersAt + field.op_attr_mask, this.#mask, littleEndian);
     memory.setBigUint64(parametersAt + field.datatype, BigInt(bytes) << 3n, littleEndian); // ucp_dt_make_contig
     memory.setBigUint64(parametersAt + field.reply_buffer, reply, littleEndian);
+  }
+
+  // law ucx/Operation.clearRequest: ucx/raw_stream
+  /** Clears the memory of its UCX request, where an earlier one may have left its status. Before it begins. */
+  clearRequest(): void {
+    this.#requestMemory ??= bytesFrom(this.#memory, requestAt);
+    this.#requestMemory.fill(0);
   }
 
   /** Whether it reads or writes memory here for a peer that may never answer: a send, a put or a get. */

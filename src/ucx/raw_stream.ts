@@ -68,6 +68,9 @@ export class RawStream {
   // law ucx/RawStream.receive: ucx/raw_stream
   #receive(operation: Operation): void {
     operation.prepare("sized", operation.memoryType, UCP_STREAM_RECV_FLAG.WAITALL);
+    // A receive whose bytes have arrived ends with the status that its request happens to contain, in builds of UCX
+    // without assertions (seen with 1.21.0): after an operation that had failed it lost those bytes.
+    operation.clearRequest();
     const { ucp, progress } = this.#operations.worker;
     const { address, count, lengthAddress, parameters } = operation;
     const { ucp_stream_recv_nbx } = ucp.stream;

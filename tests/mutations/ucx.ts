@@ -429,6 +429,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/RawStream.receive", [
     ["UCP_STREAM_RECV_FLAG.WAITALL", "0", "A receive ends before its memory is full."],
+    ["    operation.clearRequest();\n", "", "A receive ends with the status of another operation that has failed."],
   ]),
   ...law("ucx/plainTags", [
     [
@@ -503,6 +504,7 @@ export const ucxMutations: readonly Mutation[] = [
       'Connecting to a text reports a missing "secret", which was never mentioned.',
     ],
     ["timeout: timeout ?? greetingLimit", "timeout: timeout ?? 9000", "A client waits for a greeting for ever."],
+    ["      attempt.isGreeting = attempt.greets;\n", "", "The error doubts a listener that has accepted."],
     [
       "timeout: timeout ?? greetingLimit",
       "timeout: timeout ?? (greets ? greetingLimit : Infinity)",
@@ -988,6 +990,9 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/Operation.prepare", [
     ["    if (memoryType !== this.#writtenType) {", "    if (false) {", "GPU memory is mistaken for host memory."],
     ["    if (kind !== this.#kind) {", "    if (this.#kind === null) {", "A receive reports its result like a send."],
+  ]),
+  ...law("ucx/Operation.clearRequest", [
+    ["this.#requestMemory.fill(0);", "", "A receive ends with the status of another operation that has failed."],
   ]),
   ...law("ucx/TakenMemory.address", [
     [" + BigInt(ownOffset(own))", "", "A part of an array is mistaken for its start."],

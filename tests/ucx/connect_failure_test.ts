@@ -50,7 +50,7 @@ test("the address of a worker whose UCX does not understand ours is refused, unl
   }
 });
 
-const knowing = { secret: "proved", errors: "peer" } as const;
+const knowing = { secret: "proved", errors: "peer", isGreeting: false } as const;
 
 test("each UCX failure includes what is known of the versions, and other errors are unchanged", () => {
   const attempt = { to: { host: "10.0.0.1", port: 5 }, version: "1.13.1", greets: false, ...knowing };
@@ -76,7 +76,7 @@ test("every failure that different errors may cause names them as this side has 
   for (const errors of ["peer", "none"] as const) {
     for (const [secret, greets] of [["none", false], ["none", true], ["proved", false]] as const) {
       const to = { host: "10.0.0.1", port: 5 };
-      const attempt = { to, version: "1.13.1", greets, secret, errors, listenersVersion: null };
+      const attempt = { to, version: "1.13.1", greets, isGreeting: false, secret, errors, listenersVersion: null };
       for (const status of [-24, -25, -80, -20]) { // not connected, reset, timeout of the endpoint, timed out
         const explained = explainFailure(new UcxError("ucp_ep_create", status), attempt);
         assertInstanceOf(explained, UcxError);

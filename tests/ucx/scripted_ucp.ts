@@ -48,7 +48,14 @@ export class ScriptedUcp {
   onProgress: (() => void) | null = null;
   readonly #requests = new Map<
     bigint,
-    { readonly isReceive: boolean; readonly cb: bigint; readonly userData: bigint; readonly address: bigint }
+    {
+      readonly isReceive: boolean;
+      readonly cb: bigint;
+      readonly userData: bigint;
+      readonly address: bigint;
+      /** The request's own memory, which begins with its status; null if UCX allocates it. */
+      readonly memory: DataView | null;
+    }
   >();
   #next = 1n;
   #errorHandler = 0n;
@@ -78,7 +85,8 @@ export class ScriptedUcp {
   finish(request: number, status = 0, length = 0): void {
     const begun = this.#requests.get(BigInt(request));
     if (begun === undefined) throw new RangeError(`There is no request ${request}`);
-    const { isReceive, cb, userData } = begun;
+    const { isReceive, cb, userData, memory } = begun;
+    memory?.setInt8(0, status);
     if (isReceive) {
       using arena = new NativeArena();
       const info = arena.struct(ucp_tag_recv_info_t);
@@ -112,6 +120,8 @@ export class ScriptedUcp {
         return this.#begin(args[5], true, second);
       case "ucp_tag_msg_recv_nbx":
         return this.#begin(args[4], true, second);
+      case "ucp_stream_recv_nbx":
+        return this.#receiveArrived(BigInt(args[4] ?? 0n), BigInt(third));
       case "ucp_am_recv_data_nbx":
         return this.#begin(args[4], false, third);
       case "ucp_ep_flush_nbx":
@@ -138,15 +148,25 @@ export class ScriptedUcp {
     }
   }
 
+  /** Receives bytes that have arrived. As UCX's builds without assertions do, it does not set the request's status. */
+  #receiveArrived(parameters: bigint, length: bigint): bigint {
+    const { cb, user_data, request } = struct(ucp_request_param_t).at(parameters);
+    const status = requestMemory(request).getInt8(0);
+    const callback = { args: ["ptr", "i64", "u64", "ptr"], returns: "void" } as const;
+    ffiPort().functionAt(cb, callback)(request, BigInt(status), length, user_data);
+    return request;
+  }
+
   #begin(parameters: number | bigint = 0n, isReceive = false, memory: number | bigint = 0n): bigint {
     const answer = this.answers.shift();
     if (answer !== undefined) return answer;
-    const { cb, user_data } = struct(ucp_request_param_t).at(BigInt(parameters));
+    const given = struct(ucp_request_param_t).at(BigInt(parameters));
     this.#requests.set(this.#next, {
       isReceive,
-      cb,
-      userData: user_data,
+      cb: given.cb,
+      userData: given.user_data,
       address: typeof memory === "bigint" ? memory : 0n,
+      memory: (given.op_attr_mask & UCP_REQUEST_PARAM_FIELD.request) === 0 ? null : requestMemory(given.request),
     });
     const { onBegin } = this;
     this.onBegin = null;
@@ -154,6 +174,14 @@ export class ScriptedUcp {
     onBegin?.();
     return request;
   }
+}
+
+/** Bytes of a request. */
+const requestBytes = 8;
+
+/** The memory of a request. UCX's handle is the end of it. */
+function requestMemory(request: bigint): DataView {
+  return new DataView(ffiPort().memory(request - BigInt(requestBytes), requestBytes));
 }
 
 /** Writes a handle to a function's output address. */
@@ -164,5 +192,5 @@ function write(address: number | bigint, handle: bigint): void {
 /** The resources of a worker of a scripted libucp, without an owner. */
 export function scriptedResources({ functions: ucp }: ScriptedUcp, version = "1.22.0"): WorkerResources {
   const owner = { forget: () => {} };
-  return new WorkerResources({ ucp, version, requestBytes: 8, madeAt: "", owner }, 1n);
+  return new WorkerResources({ ucp, version, requestBytes, madeAt: "", owner }, 1n);
 }

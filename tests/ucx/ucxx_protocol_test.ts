@@ -427,6 +427,18 @@ test("connecting to a listener that greets with other bytes is an error", async 
   await refused;
 });
 
+// The error named all that keeps a connection from being established, and a secret first.
+test("connecting to a listener that accepts and then closes, without a greeting, is an error that says so", async () => {
+  using ucx = Ucx.open();
+  await using server = ucx.createWorker();
+  await using client = ucx.createWorker({ protocol: "ucxx" });
+  const listener = await server.listen();
+  const connecting = client.connect(listener);
+  const refused = assertRejects(() => connecting, UcxError, "has accepted the connection, and closed it before");
+  await (await listener.accept())?.close({ force: true });
+  await refused;
+});
+
 const python = process.env["CAUSEWAY_UCXX_PYTHON"] ?? "";
 const missing = python === ""
   ? "UCXX is not named: pip install ucxx-cu13 numpy, and CAUSEWAY_UCXX_PYTHON=its interpreter"

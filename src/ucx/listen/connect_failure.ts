@@ -21,6 +21,8 @@ export interface ConnectAttempt {
   readonly version: string;
   /** Whether both sides greet. */
   readonly greets: boolean;
+  /** Whether the connection is established, and both sides have yet to greet. */
+  isGreeting: boolean;
   /** This side's option: UCX does not connect two sides that differ in it, and reports anything but that. */
   readonly errors: "peer" | "none";
 }
@@ -29,7 +31,7 @@ export interface ConnectAttempt {
 /** The failure of a connection to a listener, with its usual causes: UCX's statuses do not tell them apart. */
 export function explainFailure(
   error: unknown,
-  { to, version, greets, errors, secret, listenersVersion }: ConnectAttempt,
+  { to, version, greets, isGreeting, errors, secret, listenersVersion }: ConnectAttempt,
 ): unknown {
   const at = formatHostAndPort(to);
   if (error instanceof SystemError && error.code === "ECONNREFUSED") {
@@ -47,6 +49,12 @@ export function explainFailure(
       );
     case ucs_status_t.UCS_ERR_CONNECTION_RESET:
     case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:
+      if (isGreeting) {
+        return said(
+          `The listener at ${at} has accepted the connection, and closed it before both sides had greeted: it is ` +
+            "closing, has as many connections as it accepts, or does not speak UCXX's protocol",
+        );
+      }
       return said(
         `The listener at ${at} has hung up, or there is none. Does it ask for a secret? ${sameErrors} ` +
           `Does it speak UCX? ${way}`,
