@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { show } from "../../layout/mod.ts";
 
 /** A contiguous range of bytes in a file. */
 export interface ByteRange {
@@ -24,6 +25,12 @@ export interface CoalesceOptions {
   readonly gap: number;
   /** Maximum bytes of a read, except for a single range that is larger. */
   readonly largest: number;
+}
+
+/** @throws {RangeError} unless it is a number of bytes: with NaN no two reads would be joined */
+export function checkGap(gap: number): number {
+  if (typeof gap === "number" && gap >= 0) return gap;
+  throw new RangeError(`Expected gap to be a number of bytes, 0 or more, got ${show(gap)}`);
 }
 
 // law vortex/coalesce: vortex/file/coalesce

@@ -5,7 +5,8 @@
  */
 import { checkOptions, type OptionNames, showAs, showGiven } from "../../layout/mod.ts";
 import { VortexError } from "../error.ts";
-import { checkGap, type VortexReader } from "./reader.ts";
+import { checkGap } from "./coalesce.ts";
+import type { VortexReader } from "./reader.ts";
 
 /** Options of {@linkcode HttpReader}. */
 export interface HttpReaderOptions {

@@ -15,6 +15,7 @@ import {
 import { show } from "../../layout/mod.ts";
 import { abortable } from "../../unix/mod.ts";
 import { VortexError } from "../error.ts";
+import { checkGap } from "./coalesce.ts";
 import { HttpReader } from "./http_reader.ts";
 
 /** A custom source of bytes. Several reads may be in flight at once. */
@@ -69,12 +70,6 @@ export async function openReader(source: VortexSource): Promise<FileReader> {
     throw new VortexError("file", `Cannot read a file of ${show(size)} bytes: expected a non-negative integer`);
   }
   return new CheckedReader(reader, size);
-}
-
-/** @throws {RangeError} unless it is a number of bytes: with NaN no two reads would be joined */
-export function checkGap(gap: number): number {
-  if (typeof gap === "number" && gap >= 0) return gap;
-  throw new RangeError(`Expected gap to be a number of bytes, 0 or more, got ${show(gap)}`);
 }
 
 function readerOf(source: VortexSource): VortexReader {
