@@ -1,9 +1,10 @@
 /**
- * Vortex numbers decoded by kernels, on a GPU or a simulated one.
+ * Vortex arrays decoded by kernels, and brought to a device, on a GPU or a simulated one.
  *
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
+import { ArrowArray } from "../../mod.ts";
 import type { CudaDevice } from "../../src/device/mod.ts";
 import { DecodeContext } from "../../src/vortex/decode_context.ts";
 import { DeviceDecoder } from "../../src/vortex/device/device_decoder.ts";
@@ -12,8 +13,10 @@ import { limitsOf } from "../../src/vortex/limits.ts";
 import { numbersOf } from "../../src/vortex/numeric/columns.ts";
 import { openAll } from "../../src/vortex/open_nodes.ts";
 import { VortexSession } from "../../src/vortex/session.ts";
+import { VortexArray } from "../../src/vortex/vortex_array.ts";
 import type { Behaviour, Root } from "../support/cuda_root.ts";
 import { check, fc } from "../support/property.ts";
+import { canonicalTree } from "../support/vortex/canonical_trees.ts";
 import { numberTree } from "../support/vortex/number_trees.ts";
 import { type BuiltArray, decodeTree, idsOf, rowsOf } from "../support/vortex/wheel.ts";
 
@@ -61,11 +64,35 @@ function decodesAsTheHost(root: Root): void {
   assert(decoded.every((id) => met.has(id)), `met only ${[...met].toSorted()}`);
 }
 
+// The sizes of text's data were uploaded, too: whoever read the struct on the host ended the process.
+function goesThereAndBack(root: Root): void {
+  using cuda = root.open();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  const session = VortexSession.default();
+  check(
+    fc.property(fc.nat(2 ** 20), (seed) => {
+      const { dtype, length, tree } = canonicalTree(seed);
+      using array = VortexArray.ofNode(rootNode(tree, dtype, length), { session, limits: limitsOf() });
+      const wanted = array.toArrow({ name: "column" });
+      using imported = ArrowArray.from(array.toArrowDevice({ stream, name: "column" }), { stream });
+      using got = imported.to("host");
+      assertEquals([got.field, got.nullCount, got.toArray()], [wanted.field, wanted.nullCount, wanted.toArray()]);
+    }),
+    150,
+  );
+}
+
 /** Behaviours that must hold on every root. */
 export const vortexBehaviours: readonly Behaviour[] = [
   {
     name: "a device decodes Vortex's numbers as the host does, bit for bit, and keeps no memory",
     devices: 1,
     run: decodesAsTheHost,
+  },
+  {
+    name: "an array of any type that is exported from a device has its elements, nulls and type where it is imported",
+    devices: 1,
+    run: goesThereAndBack,
   },
 ];

@@ -87,7 +87,7 @@ class DeviceArrow {
     return this.#sent(array, node);
   }
 
-  // law vortex/DeviceArrow.sent: vortex/device/arrow
+  // law vortex/DeviceArrow.sent: vortex/device/arrow, vortex/device/decode
   /** Uploads a host array, but for the sizes of an array of views: the host reads those wherever the array is. */
   #sent(array: ArrowArray, node: EncodedNode): ArrowArray {
     const { field, length, offset, nullCount } = array;

@@ -15,7 +15,6 @@ import { VortexArray } from "../../../src/vortex/vortex_array.ts";
 import { VortexSession } from "../../../src/vortex/session.ts";
 import { check, fc } from "../../support/property.ts";
 import { until } from "../../support/until.ts";
-import { canonicalTree } from "../../support/vortex/canonical_trees.ts";
 import { boolNode, node, primitiveNode, proto, ptypeCode } from "../../support/vortex/nodes.ts";
 import { numberTree } from "../../support/vortex/number_trees.ts";
 import { type BuiltArray, decodeTree } from "../../support/vortex/wheel.ts";
@@ -87,24 +86,6 @@ test("an array on a device has the elements, nulls and type that it has on the h
       assertEquals(device.memory.pool.use.used, 0);
     }),
     40,
-  );
-});
-
-// The sizes of text's data were uploaded, too: whoever read the struct on the host ended the process.
-test("an array of any type that is exported from a device has its elements, nulls and type where it is imported", () => {
-  const columns = fc.record({ seed: fc.nat(2 ** 20), schedule: fc.nat() });
-  check(
-    fc.property(columns, ({ seed, schedule }) => {
-      const { dtype, length, tree } = canonicalTree(seed);
-      using cuda = Cuda.simulate({ seed: schedule });
-      using stream = cuda.device(0).createStream();
-      using array = VortexArray.ofNode(rootNode(tree, dtype, length), { session, limits: limitsOf() });
-      const wanted = array.toArrow({ name: "column" });
-      using imported = ArrowArray.from(array.toArrowDevice({ stream, name: "column" }), { stream });
-      const got = onHost(imported, stream);
-      assertEquals([got.field, got.nullCount, got.toArray()], [wanted.field, wanted.nullCount, wanted.toArray()]);
-    }),
-    150,
   );
 });
 
