@@ -190,10 +190,11 @@ export class ArrowArray implements Iterable<ArrowValue> {
   // law arrow/ArrowArray.isNull: view/arrow, arrow/release, arrow/array
   /** Whether an element is null; a negative index counts from the end. */
   isNull(index: number): boolean {
+    this.#checkOpen("read");
     return isNullAt(this, this.#place(index));
   }
 
-  // law arrow/ArrowArray.get: arrow/host_order, view/arrow
+  // law arrow/ArrowArray.get: arrow/host_order
   /**
    * The value of an element; `null` if it is null. A negative index counts from the end.
    *
@@ -216,7 +217,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {ExchangeError} if the element's offsets, view or index point outside the array's buffers
    */
   get(index: number): ArrowValue {
-    if (this.#isClosed) throw new TypeError(`Cannot read a closed ArrowArray of ${this.length} elements`);
+    this.#checkOpen("read");
     const place = this.#place(index);
     if (isNullAt(this, place)) return null;
     if (this.#reader === undefined) this.#reader = makeReader(this);
@@ -309,6 +310,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {TypeError} if the array is closed
    */
   toArrowDevice(options: ToArrowOptions = {}): ArrowDeviceArray {
+    this.#checkOpen("export");
     return exportArrow(this, options);
   }
 
@@ -319,6 +321,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
 
   /** The Arrow C data protocol, as other libraries call it. @throws {ExchangeError} for device memory */
   __arrow_c_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
+    this.#checkOpen("export");
     return exportArrow(this, options, "host");
   }
 
@@ -336,13 +339,19 @@ export class ArrowArray implements Iterable<ArrowValue> {
   /** Returns an import to its producer. For any other array this is a no-op. Closing twice is harmless. */
   close(): void {
     if (this.#onClose === undefined) return;
-    this.#isClosed = true; // an array of nulls has no buffer that would be
+    this.#isClosed = true;
     this.#onClose();
   }
 
   /** Returns an import to its producer. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  // law arrow/ArrowArray.checkOpen: view/arrow
+  /** An array of nulls has no buffer that would be closed. */
+  #checkOpen(doing: string): void {
+    if (this.#isClosed) throw new TypeError(`Cannot ${doing} a closed ArrowArray of ${this.length} elements`);
   }
 
   /** The place of an element, counted from the first. */

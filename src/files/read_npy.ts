@@ -116,8 +116,12 @@ export async function readArray(
   }
   const buffer = allocate(promised, options);
   try {
-    await fill(buffer, source, swapped, options.onProgress);
-    await atEnd?.();
+    {
+      using _ = buffer.pinned(); // a resource of one's own knows it, and may close it
+      await fill(buffer, source, swapped, options.onProgress);
+      await atEnd?.();
+    }
+    void buffer.ptr; // throws if it was closed
   } catch (error) {
     buffer.close();
     throw error;

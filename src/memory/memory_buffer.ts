@@ -414,8 +414,9 @@ export class MemoryBuffer {
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
     }
+    const { stream } = options; // first: a getter of it may close one of the buffers
     const [to, from] = [this.#writable("copy into"), source.#side("copy from")];
-    if (this.size > 0) copyBytes(to, from, options.stream);
+    if (this.size > 0) copyBytes(to, from, stream);
   }
 
   /**

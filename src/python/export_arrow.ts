@@ -26,7 +26,9 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
   const { device } = array;
   if (device !== null) bindCuda(python, device);
   const numbers = numbersOf(array);
-  const make = () => ownerOf(python, array.toArrowDevice());
+  // NumPy reads times at once, also those in page-locked memory, which may have yet to be written.
+  const isRead = device === null && isTime(array.type);
+  const make = () => ownerOf(python, isRead ? array.__arrow_c_array__() : array.toArrowDevice());
   return numbers === null ? make() : exportArray(python, numbers, make);
 }
 

@@ -867,7 +867,9 @@ class Arrow(ArrowProtocol):
             raise TypeError(f"cannot make a NumPy array of an Arrow array of {what}: import it by pyarrow.array()")
         if copy is False:
             raise ValueError("NumPy's times are a copy of Arrow's")
-        made = times_of(loaded("numpy"), one.array, *types)
+        import numpy  # NumPy has asked, or what iterates needs it
+
+        made = times_of(numpy, one.array, *types)
         return made if dtype is None else made.astype(dtype)
 
     def __len__(self):

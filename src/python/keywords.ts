@@ -25,12 +25,14 @@ export class Keywords {
 }
 
 /**
- * Keyword arguments, passed as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`.
+ * Keyword arguments, passed as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`. A dict of Python
+ * will do.
  *
  * @throws {TypeError} for anything but an object of them
  */
 export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
-  if (typeof values !== "object" || values === null || Array.isArray(values) || values instanceof Map) {
+  const isObject = typeof values === "object" || (typeof values === "function" && handleOf(values) !== undefined);
+  if (!isObject || values === null || Array.isArray(values) || values instanceof Map) {
     const way = values instanceof Map ? ". Object.fromEntries(map) makes one" : "";
     throw new TypeError(`Expected keyword arguments as an object, as { dim: 0 }, got ${showGiven(values)}${way}`);
   }

@@ -214,18 +214,19 @@ class Conversion {
         python.checkInt(code);
       }
       if (PyDict_Size(made) === BigInt(pairs.size)) return;
-      throw new TypeError(
-        "Cannot pass Python a Map with keys that are equal there: 1, 1n and true are, and null and undefined",
-      );
+      throw new TypeError(equalThere("Map", "keys"));
     });
   }
 
-  // law python/Conversion.set: python/conversions, python/leaks
+  // law python/Conversion.set: python/conversions, python/leaks, python/values
   #set(items: ReadonlySet<unknown>): bigint {
     this.#enter(items);
-    const made = this.#python.callHelper("set", [this.#list([...items])]);
+    const python = this.#python;
+    const made = python.callHelper("set", [this.#list([...items])]);
     this.#leave();
-    return made;
+    if (python.api.objects.PyObject_Size(made) === BigInt(items.size)) return made;
+    python.release(made);
+    throw new TypeError(equalThere("Set", "items"));
   }
 
   // law python/Conversion.plain: python/values, python/leaks
@@ -260,6 +261,11 @@ class Conversion {
     streams.set(stream, object);
     return object;
   }
+}
+
+/** Why a Map or a Set is refused of which Python would drop some. */
+function equalThere(what: string, parts: string): string {
+  return `Cannot pass Python a ${what} with ${parts} that are equal there: 1, 1n and true are, and null and undefined`;
 }
 
 /** The first and last moments that the module datetime can represent, in milliseconds: it covers years 1 to 9999. */

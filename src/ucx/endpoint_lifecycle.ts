@@ -31,7 +31,7 @@
  */
 import { UCP_EP_CLOSE_FLAG, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkBoolean, checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { UcxActiveMessage } from "./active_messages/active_messages.ts";
 import type { MessageQueue } from "./active_messages/message_queue.ts";
 import type { EndpointOperations, WorkerParts } from "./endpoint_operations.ts";
@@ -242,6 +242,7 @@ export class EndpointLifecycle {
   /** As {@linkcode UcxEndpoint.close}. */
   async close(options: CloseOptions): Promise<void> {
     checkOptions(options, closeOptionNames);
+    checkBoolean("force", options.force);
     const { force = this.#parts.operations.failure !== undefined, ...limits } = options;
     checkLimitKinds(limits);
     if (this.#leaving !== undefined) {

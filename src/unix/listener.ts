@@ -77,9 +77,11 @@ export class UnixListener {
       const { number } = this.#descriptor;
       const code = attempt(() => libc().sockets.accept4(number, 0n, 0n, SOCK.NONBLOCK | SOCK.CLOEXEC));
       if (code >= 0) {
-        const socket = UnixSocket.over(FileDescriptor.adopt(code));
-        if (this.#allow(socket.peer)) return socket;
-        socket.close();
+        using refused = new DisposableStack(); // also where `allow` throws
+        const socket = refused.use(UnixSocket.over(FileDescriptor.adopt(code)));
+        if (!this.#allow(socket.peer)) continue;
+        refused.move();
+        return socket;
       } else if (code === -errno.EAGAIN) await untilReady(number, "readable", stop);
       else if (code !== -errno.ECONNABORTED) throw new SystemError(`accept on ${this.path}`, "accept4", -code, "");
     }

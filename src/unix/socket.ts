@@ -227,9 +227,13 @@ export class UnixSocket {
 
   // law unix/UnixSocket.allowed: unix/descriptors, unix/socket
   #allowed(path: string, allow: (peer: UnixPeer) => boolean): this {
+    using refused = new DisposableStack(); // also where `allow` throws
+    refused.use(this);
     const { peer } = this;
-    if (allow(peer)) return this;
-    this.close();
+    if (allow(peer)) {
+      refused.move();
+      return this;
+    }
     const hint = `User ${peer.uid} listens there, process ${peer.pid}: say in \`allow\` whom you trust`;
     throw new SystemError(`connect to ${path}`, "connect", errno.EACCES, hint);
   }

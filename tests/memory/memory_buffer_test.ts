@@ -347,3 +347,23 @@ test("a former home that the driver refuses to destroy is an error, and the buff
   assertEquals(simulated?.live.streams, 1); // the one that could not be destroyed
   cuda.close();
 });
+
+// The address was taken first: what was copied came from memory that had been freed, or went there.
+test("a buffer that a getter of the options closes is neither copied nor copied into", () => {
+  const host = new HostMemoryResource();
+  const [mine, other] = [host.allocate(8), host.allocate(8)];
+  const closing = (buffer: MemoryBuffer) => ({
+    get stream(): CudaStream {
+      buffer.close();
+      return undefined as unknown as CudaStream; // as if there were none
+    },
+  });
+  assertThrows(() => mine.copyFrom(other, closing(mine)), TypeError, "Cannot copy into a closed MemoryBuffer");
+  const source = host.allocate(8);
+  assertThrows(() => other.copyFrom(source, closing(source)), TypeError, "Cannot copy from a closed MemoryBuffer");
+  assertThrows(
+    () => other.copyTo(new Uint8Array(8), closing(other)),
+    TypeError,
+    "Cannot copy from a closed MemoryBuffer",
+  );
+});

@@ -22,7 +22,6 @@ export const arrowMutations: readonly Mutation[] = [
     ["this.#place(index)", "index", "Elements beyond the end are read."],
   ]),
   ...law("arrow/ArrowArray.get", [
-    ["    if (this.#isClosed) throw", "    if (false) throw", "An array of nulls is read although it is closed."],
     ["    else this.#prepare();\n", "", "Elements are read before they are written."],
   ]),
   ...law("arrow/ArrowArray.child", [
@@ -57,6 +56,9 @@ export const arrowMutations: readonly Mutation[] = [
   ]),
   ...law("arrow/ArrowArray.close", [
     ["    this.#onClose();\n", "", "An imported array is never released."],
+  ]),
+  ...law("arrow/ArrowArray.checkOpen", [
+    ["    if (this.#isClosed) throw", "    if (false) throw", "An array of nulls is read although it is closed."],
   ]),
   ...law("arrow/ArrowArray.prepare", [
     ["      void view.buffer.ptr; // throws if it is closed\n", "", "A closed array gives the engine's error."],

@@ -79,6 +79,7 @@ export const deviceKernelMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("device/Kernel.write", [
+    ["    this.#isWriting = true;\n", "", "Arguments are written to memory that was freed."],
     [
       "        if (size === expected) continue;\n",
       "        continue;\n",
@@ -86,6 +87,7 @@ export const deviceKernelMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("device/Kernel.slotsFor", [
+    ["if (this.#isWriting) {", "if (false) {", "A kernel is launched with the arguments of another launch."],
     [" && this.#slots.capacity >= count", "", "Many arguments are written past the end of their memory."],
   ]),
   ...law("device/extent", [

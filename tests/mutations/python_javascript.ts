@@ -60,11 +60,10 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ...law("python/Interpreter.calledBack", [
     ["    this.raised = own;\n", "", "A KeyError that passes through JavaScript is no longer a KeyError."],
   ]),
-  ...law("python/Conversion.set", [[
-    "    this.#enter(items);\n",
-    "",
-    "A set that contains itself is followed without end.",
-  ]]),
+  ...law("python/Conversion.set", [
+    ["    this.#enter(items);\n", "", "A set that contains itself is followed without end."],
+    ["=== BigInt(items.size)) return made;", "> 0n) return made;", "An item of a Set is lost."],
+  ]),
   ...law("python/datetimeOf", [
     [
       "!(milliseconds >= firstMoment && milliseconds <= lastMoment)",

@@ -52,7 +52,7 @@ export const unixMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("unix/UnixListener.accept", [
-    ["        socket.close();\n", "", "A client that is not allowed stays connected."],
+    ["refused.use(UnixSocket.over(", "(UnixSocket.over(", "A client that is not allowed stays connected."],
     ["SOCK.NONBLOCK | SOCK.CLOEXEC));", "SOCK.NONBLOCK));", "Child processes inherit connections."],
   ]),
   ...law("unix/receiveMessage", [
@@ -103,8 +103,8 @@ export const unixMutations: readonly Mutation[] = [
   ]),
   ...law("unix/UnixSocket.allowed", [
     [
-      "    if (allow(peer)) return this;\n    this.close();",
-      "    if (allow(peer)) return this;",
+      "    refused.use(this);\n",
+      "",
       "A connection to the wrong peer stays open.",
     ],
   ]),

@@ -8,9 +8,11 @@ import {
   ArrowArray,
   arrowField,
   ArrowStream,
+  Cuda,
   DType,
   ExchangeError,
   HostMemoryResource,
+  PinnedMemoryResource,
   type PyObject,
   Python,
   PythonError,
@@ -536,6 +538,12 @@ test(...withPython("dates and times are times to NumPy, with and without nulls, 
     }
     assertEquals(python.evaluate("lambda array: len(array) == len(pa.array(array))")(array), true);
   }
+  using cuda = Cuda.simulate();
+  using pinned = new PinnedMemoryResource(cuda.device(0)).allocate(8, { stream: cuda.device(0).createStream() });
+  pinned.fill(0);
+  const page = StridedMemoryView.fromBuffer(pinned, { shape: [8], dtype: "uint8" });
+  const locked = new ArrowArray({ field: arrowField("tss:"), length: 1, buffers: [null, page] });
+  assertEquals(python.evaluate("lambda array: str(np.asarray(array))")(locked), "['1970-01-01T00:00:00']");
   const times = new ArrowArray({ field: arrowField("tss:"), length: 1, buffers: [null, bytes] });
   assertThrows(() => python.evaluate("lambda array: np.asarray(array, copy=False)")(times), PythonError, "copy");
   assertEquals(python.evaluate("lambda array: np.asarray(array, 'M8[D]').dtype.str")(times), "<M8[D]");

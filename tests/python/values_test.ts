@@ -107,11 +107,16 @@ test(...needs(missing, "a value without a counterpart is refused, and nothing is
       TypeError,
       "a Map with keys that are equal there",
     );
+    assertThrows(() => repr(new Set<unknown>(same)), TypeError, "a Set with items that are equal there");
   }
   const named: readonly (readonly [unknown, string])[] = [[new Map([["q", 1]]), "Object.fromEntries"], [
     [1],
     "an array",
   ]];
+  assertEquals(
+    python.evaluate("lambda **named: named")(kwargs(python.evaluate("{'a': 1}"))).$value(),
+    new Map([["a", 1]]),
+  );
   for (const [wrong, shown] of named) {
     assertThrows(() => kwargs(wrong as Record<string, unknown>), TypeError, shown);
   }

@@ -296,3 +296,22 @@ test("an invalid message, descriptor or path is refused before anything is sent,
   assertThrows(() => UnixListener.listen("a\0b"), TypeError, "contains NUL");
   for (const fd of [-1, 0.5, 2 ** 31]) assertThrows(() => FileDescriptor.adopt(fd), RangeError, `descriptor ${fd}`);
 });
+
+test("a socket is closed where `allow` throws", async () => {
+  const path = `@causeway-allow-${process.pid}`;
+  const allow = () => {
+    throw new RangeError("whom?");
+  };
+  const before = openFiles();
+  {
+    using listener = UnixListener.listen(path, { allow });
+    using client = await UnixSocket.connect(path);
+    await assertRejects(() => listener.accept(), RangeError, "whom?");
+    assertEquals(await client.receive(), null, "the other side is closed");
+    using open = UnixListener.listen(`${path}-2`);
+    await assertRejects(() => UnixSocket.connect(`${path}-2`, { allow }), RangeError, "whom?");
+    using accepted = await open.accept();
+    assertEquals(await accepted.receive(), null);
+  }
+  assertEquals(openFiles(), before);
+});

@@ -303,7 +303,9 @@ test("a long array prints its ends, and a closed one throws", () => {
   const nulls = new ArrowArray({ field: arrowField("n"), length: 2, buffers: [] });
   using imported = ArrowArray.from(nulls.toArrowDevice());
   imported.close();
-  assertThrows(() => imported.get(0), TypeError, "closed ArrowArray of 2 elements");
+  for (const use of [() => imported.get(0), () => imported.isNull(0), () => imported.toArrowDevice()]) {
+    assertThrows(use, TypeError, "closed ArrowArray of 2 elements");
+  }
   assertEquals(liveExports(), 0);
 });
 

@@ -106,7 +106,7 @@ test("the array is in the given memory, whatever that held before, and owns what
 });
 
 test("a resource of one's own that makes no such buffer is refused, by whatever takes memory of it", async () => {
-  const closed = new HostMemoryResource().allocate(64);
+  const closed = new HostMemoryResource().allocate(80);
   closed.close();
   const made: MemoryBuffer[] = [];
   const short = () => {
@@ -141,6 +141,32 @@ test("a resource of one's own that makes no such buffer is refused, by whatever 
     }
   }
   assertEquals(made.map(({ isClosed }) => isClosed), [true, true, true], "nobody else could close them");
+});
+
+// It was written to after it had been freed, and the promise resolved to a closed view.
+test("a resource's buffer that is closed while a file is read into it stays allocated until that is over", async () => {
+  const path = `${scratchFolder()}/much.npy`;
+  await writeNpy(path, StridedMemoryView.zeros([1000]));
+  const backing = new HostMemoryResource().allocate(8000);
+  let freed = 0;
+  class Own extends MemoryResource {
+    override readonly isDeviceAccessible = false;
+    override readonly isHostAccessible = true;
+    made: MemoryBuffer | undefined;
+    override allocate(size: number): MemoryBuffer {
+      const free = () => void freed++;
+      return this.made = MemoryBuffer.fromAllocation({ ptr: backing.ptr, size, device: null, stream: null, free });
+    }
+  }
+  const memory = new Own();
+  let freedMeanwhile = 0;
+  const onProgress = () => {
+    memory.made?.close();
+    freedMeanwhile += freed;
+  };
+  await assertRejects(() => readNpy(path, { memory, onProgress }), TypeError, "closed MemoryBuffer");
+  assertEquals([freedMeanwhile, freed], [0, 1]);
+  backing.close();
 });
 
 test("memory that is not where the array was wanted is refused, and freed", () => {

@@ -44,7 +44,7 @@ class LastLaunch implements Disposable {
     if (this.#stream === successor) return;
     if (isHandleStable) stream.retain();
     else if (this.#event?.device !== stream.device) {
-      const event = stream.device.createEvent();
+      const event = stream.device.makeEvent(); // of a closed Cuda, too: what is open goes on
       observerOf(stream.device.driver)?.closedByUser(event.handle); // destroyed with the graph
       this.#event?.close();
       this.#event = event;

@@ -58,6 +58,8 @@ export class Kernel {
   #parameters: readonly KernelParameter[] | null | undefined;
   /** Bytes of shared memory that a launch may request, as far as the driver was asked. */
   #sharedMost = 0;
+  /** Whether arguments are being written to the slots. */
+  #isWriting = false;
   #closed = false;
 
   /**
@@ -107,14 +109,15 @@ export class Kernel {
   launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = none): void {
     checkOptions(options, launchOptionNames);
     const { sharedBytes = 0 } = options;
-    const { device, handle } = this;
+    const { device } = this;
+    void this.handle; // throws if it is closed
     checkShared(this.name, sharedBytes);
     if (sharedBytes > this.#sharedMost) this.#allowShared(sharedBytes);
     if (stream?.handleFor === undefined) {
       throw noStream(stream, `Cannot launch ${this.name} by launch(${launchParameters})`);
     }
-    const on = stream.handleFor("launch a kernel on");
     if (!isSameDevice(stream.device, device)) {
+      void stream.handleFor("launch a kernel on"); // throws if it is closed
       throw new TypeError(
         `Cannot launch ${this.name} on a stream of another device: expected ${device}`,
       );
@@ -123,15 +126,17 @@ export class Kernel {
     if (sizes === null ? !Array.isArray(args) : sizes.length !== args?.length) {
       throw noArguments(this.name, args, sizes);
     }
-    const slots = this.#slotsFor(args.length);
-    this.#write(slots, args, sizes);
-    const { pointers } = slots;
     const gx = extent("grid", grid, 0);
     const gy = extent("grid", grid, 1);
     const gz = extent("grid", grid, 2);
     const bx = extent("block", block, 0);
     const by = extent("block", block, 1);
     const bz = extent("block", block, 2);
+    const slots = this.#slotsFor(args.length);
+    this.#write(slots, args, sizes);
+    const { handle } = this; // again: what reads the arguments may run the program's own code
+    const on = stream.handleFor("launch a kernel on");
+    const { pointers } = slots;
     const { driver } = device;
     let code = NEEDS_CONTEXT;
     if (!stream.needsContext) {
@@ -195,6 +200,7 @@ export class Kernel {
   // law device/Kernel.write: device/kernel/kernel, device/kernel/kernel_arguments, device/stream
   #write(slots: ArgumentSlots, args: readonly KernelArg[], sizes: readonly number[] | null): void {
     let index = 0;
+    this.#isWriting = true;
     try {
       for (; index < args.length; index++) {
         const size = slots.write(index, args[index] as KernelArg, this.device); // as: holes are refused as undefined
@@ -205,11 +211,17 @@ export class Kernel {
     } catch (error) {
       if (error instanceof Error) error.message = `${this.name}, argument ${index}: ${error.message}`;
       throw error;
+    } finally {
+      this.#isWriting = false;
+      if (this.#closed) this.close(); // now that nothing is written
     }
   }
 
   // law device/Kernel.slotsFor: device/kernel/kernel, device/kernel/kernel_arguments, device/stream
   #slotsFor(count: number): ArgumentSlots {
+    if (this.#isWriting) {
+      throw new TypeError(`Cannot launch ${this.name} while the arguments of a launch of it are read`);
+    }
     if (this.#slots !== undefined && this.#slots.capacity >= count) return this.#slots;
     this.#slots?.close();
     this.#slots = new ArgumentSlots(Math.max(16, count));
@@ -253,6 +265,7 @@ export class Kernel {
   /** Frees the memory used by launches. Called by the program. */
   close(): void {
     this.#closed = true;
+    if (this.#isWriting) return;
     this.#slots?.close();
     this.#slots = undefined;
   }

@@ -8,7 +8,6 @@ import ctypes
 import itertools
 from ctypes import c_void_p
 
-from .array_members import loaded
 from .arrow_requests import check_options, check_request
 from .arrow_structs import ArrowArray, ArrowDeviceArray, ArrowSchema
 from .arrow_times import time_type, times_of
@@ -73,7 +72,9 @@ class Arrow(ArrowProtocol):
             raise TypeError(f"cannot make a NumPy array of an Arrow array of {what}: import it by pyarrow.array()")
         if copy is False:
             raise ValueError("NumPy's times are a copy of Arrow's")
-        made = times_of(loaded("numpy"), one.array, *types)
+        import numpy  # NumPy has asked, or what iterates needs it
+
+        made = times_of(numpy, one.array, *types)
         return made if dtype is None else made.astype(dtype)
 
     def __len__(self):

@@ -129,3 +129,18 @@ for (const how of ["closed", "updated to another graph"] as const) {
     theirs.destroy();
   });
 }
+
+// The event that orders such a stream was refused as a new one.
+test("a graph is launched on a foreign stream after its Cuda was closed, as on a stream of its own", () => {
+  const cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const theirs = foreign(device, 1);
+  using stream = device.createStream();
+  using buffer = device.memory.allocate(size, { stream });
+  using graph = stream.capture(() => buffer.fill(1, { stream }));
+  using exec = graph.instantiate();
+  cuda.close();
+  for (const one of [stream, ...theirs.streams]) exec.launch(one);
+  device.synchronize();
+  theirs.destroy();
+});

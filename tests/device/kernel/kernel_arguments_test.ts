@@ -199,3 +199,41 @@ test("memory of another Cuda is refused, whatever its kind, as a buffer and as a
     stream.synchronize();
   }
 });
+
+// The arguments were those of the inner launch, or memory that had been freed.
+test("an argument whose reading launches the kernel again, or closes its program or the stream, launches nothing", () => {
+  const cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  for (const what of ["launch", "close the program", "close the stream"] as const) {
+    using stream = device.createStream();
+    using other = device.createStream();
+    using program = device.loadPtx(addPtx);
+    const kernel = program.kernel("add");
+    using buffer = device.memory.allocate(64, { stream: other });
+    buffer.fill(7, { stream: other });
+    const plain: KernelArg[] = [buffer, ["uint32", 16], ["uint32", 1]];
+    const args: KernelArg[] = [...plain];
+    let inner: unknown;
+    Object.defineProperty(args, 2, {
+      get: () => {
+        try {
+          if (what === "launch") kernel.launch(other, 1, 1, plain);
+          else if (what === "close the program") program.close();
+          else stream.close();
+        } catch (error) {
+          inner = error;
+        }
+        return plain[2];
+      },
+    });
+    if (what === "launch") {
+      kernel.launch(stream, 1, 1, args);
+      assert(inner instanceof TypeError && inner.message.includes("while the arguments of a launch of it are read"));
+    } else {
+      assertThrows(() => kernel.launch(stream, 1, 1, args), TypeError, "closed");
+      assertEquals(inner, undefined);
+    }
+    device.synchronize();
+  }
+  cuda.close();
+});
