@@ -6,7 +6,7 @@
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
 import { type MemoryArgument, ownBuffer, resizableBufferError } from "../ffi/mod.ts";
-import { none } from "../layout/mod.ts";
+import { checkBoolean, none } from "../layout/mod.ts";
 import { captureOf, type CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
@@ -102,6 +102,7 @@ function takeView(
 ): MemoryBuffer | null {
   if (view.readonly && doing !== "send") throw new TypeError(`Cannot ${doing} a read-only view`);
   if (view.layout.isContiguousC) return takeBuffer(memory, view.buffer, view.ptr, view.nbytes, doing, cuda);
+  checkBoolean("copy", copy);
   if (doing !== "send" || !copy) {
     const wayOut = {
       send: "Allow a copy",

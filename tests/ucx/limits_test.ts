@@ -6,7 +6,15 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { HostMemoryResource, type MemoryBuffer, Ucx, type UcxEndpoint, UcxError, type UcxWorker } from "../../mod.ts";
+import {
+  HostMemoryResource,
+  type MemoryBuffer,
+  StridedMemoryView,
+  Ucx,
+  type UcxEndpoint,
+  UcxError,
+  type UcxWorker,
+} from "../../mod.ts";
 import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import type { UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
@@ -398,6 +406,8 @@ test("values of any kind, where a name, a number or a signal is expected, are er
       () => Ucx.open({ stagingBytes: value }),
       () => Ucx.open({ library: value }),
       () => endpoint.close({ signal: value }),
+      () => endpoint.close({ force: value }),
+      () => endpoint.send(StridedMemoryView.zeros([2, 2]).T, { copy: value }),
       () => worker.close({ signal: value }),
       () => worker.flush({ signal: value }),
       () => worker.messages({ signal: value }),
