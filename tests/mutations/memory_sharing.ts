@@ -47,6 +47,10 @@ export const memorySharingMutations: readonly Mutation[] = [
       "Each stream that is used leaves an event behind.",
     ],
   ]),
+  ...law("memory/ChannelImports.learnPool", [
+    ["    this.#openPool(id);\n    const pool", "    const pool", "A pool that could not be imported once never is."],
+    ["      if (error instanceof RangeError) file.close();", "", "A file is kept for a device that is not there."],
+  ]),
   ...law("memory/StreamMarks.learn", [
     ["device.isGone ? null : ", "", "Memory that is returned after a Cuda was closed ends the channel."],
   ]),

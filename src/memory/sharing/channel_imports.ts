@@ -27,6 +27,8 @@ export class ChannelImports {
   readonly #marks: StreamMarks;
   readonly #returnShares: ReturnShares;
   readonly #pools = new Map<number, DeviceMemoryResource>();
+  /** Pools that could not be imported when they came, which they do once. */
+  readonly #unopened = new Map<number, { readonly uuid: string; readonly file: FileDescriptor }>();
   #buffers = 0;
 
   /** @param devices of this process */
@@ -51,7 +53,7 @@ export class ChannelImports {
     const taken = new Set<number>();
     try {
       this.#marks.learn(message.marks);
-      for (const { id, device, file } of message.pools) this.#learnPool(id, device, files[file]);
+      for (const { id, device: uuid, file } of message.pools) this.#learnPool(id, uuid, files[file]);
       let { value } = message;
       for (const part of message.parts) {
         const resource = this.#import(part, files, stream);
@@ -70,7 +72,8 @@ export class ChannelImports {
 
   /** Returns the resources of a value, except memory that was taken. */
   refuse({ message, files }: Arrived, taken: ReadonlySet<number> = new Set()): void {
-    for (const file of files) file.close();
+    const kept = new Set(this.#unopened.values().map(({ file }) => file));
+    for (const file of files) if (!kept.has(file)) file.close();
     const shares = message.parts.flatMap((part) => part.kind === "buffer" ? [part.share] : []);
     this.#returnShares(shares.filter((share) => !taken.has(share)), null);
   }
@@ -78,15 +81,32 @@ export class ChannelImports {
   /** Closes the pools, once their buffers are closed. */
   close(): void {
     for (const pool of this.#pools.values()) pool.close();
+    for (const { file } of this.#unopened.values()) file.close();
   }
 
+  // law memory/ChannelImports.learnPool: memory/sharing/memory_channel
+  /** Imports a pool. One that cannot be imported is tried again when a message names it. */
   #learnPool(id: number, uuid: string, file: FileDescriptor | undefined): void {
     if (file === undefined) throw new TypeError(`Cannot read a message: pool ${id} came without its file`);
+    this.#unopened.set(id, { uuid, file });
+    try {
+      this.#openPool(id);
+    } catch (error) { // whatever names it says why
+      if (error instanceof RangeError) file.close(); // its device is not seen here, nor will it be
+    }
+  }
+
+  #openPool(id: number): void {
+    const unopened = this.#unopened.get(id);
+    if (unopened === undefined) return;
+    const { uuid, file } = unopened;
     this.#pools.set(id, DeviceMemoryResource.importPool(findDevice(this.#devices, uuid), file));
+    this.#unopened.delete(id);
     file.close();
   }
 
   #pool(id: number): DeviceMemoryResource {
+    this.#openPool(id);
     const pool = this.#pools.get(id);
     if (pool === undefined) throw new TypeError(`Cannot read a message: it names pool ${id}, which was never sent`);
     return pool;

@@ -24,6 +24,8 @@ export class StreamMarks {
   readonly #ours = new Map<CudaDevice, Map<CudaStream, Ours>>();
   /** Null if our own device is gone, so that nothing could wait. */
   readonly #theirs = new Map<number, CudaEvent | null>();
+  /** Marks of the other side that could not be opened when they came: they come once. */
+  readonly #unopened = new Map<number, Mark>();
   #next = 0;
 
   /** @param devices where events of the other process are opened */
@@ -69,18 +71,29 @@ export class StreamMarks {
   }
 
   // law memory/StreamMarks.learn: memory/sharing/interprocess_events, memory/sharing/memory_channel
-  /** Opens marks of the other side. */
+  /** Opens marks of the other side. One that cannot be opened is tried again when a message names it. */
   learn(marks: readonly Mark[]): void {
-    for (const { id, event } of marks) {
-      if (this.#theirs.has(id)) continue;
-      const device = findDevice(this.#devices, event.device);
-      this.#theirs.set(id, device.isGone ? null : ofChannel(device.importEvent(event)));
+    for (const mark of marks) {
+      if (this.#theirs.has(mark.id)) continue;
+      try {
+        this.#open(mark);
+      } catch {
+        this.#unopened.set(mark.id, mark);
+      }
     }
+  }
+
+  #open({ id, event }: Mark): void {
+    const device = findDevice(this.#devices, event.device);
+    this.#theirs.set(id, device.isGone ? null : ofChannel(device.importEvent(event)));
+    this.#unopened.delete(id);
   }
 
   // law memory/StreamMarks.wait: memory/sharing/interprocess_events, memory/sharing/memory_channel
   /** Makes a stream wait for a mark of the other side, or the host if the driver refuses. */
   wait(stream: CudaStream, id: number): void {
+    const unopened = this.#unopened.get(id);
+    if (unopened !== undefined) this.#open(unopened);
     const event = this.#theirs.get(id);
     if (event === undefined) throw new TypeError(`Cannot read a message: it names mark ${id}, which was never sent`);
     if (event !== null) comeAfter(stream, event);

@@ -348,6 +348,41 @@ test("a value that cannot be imported is returned, and the channel still works",
   await assertNothingLeft(all);
 });
 
+// What came with the message that failed was forgotten, although the other side sends it once: all later ones failed.
+test("a message that fails loses nothing of what it introduced: later ones are received", async () => {
+  const cases = [
+    { fails: null, times: 0, isReceived: false }, // a device that is not seen there
+    { fails: "cuMemPoolImportFromShareableHandle", times: 1, isReceived: true }, // tried again at once
+    { fails: "cuMemPoolImportFromShareableHandle", times: 2, isReceived: false },
+    { fails: "cuIpcOpenEventHandle", times: 1, isReceived: true },
+    { fails: "cuIpcOpenEventHandle", times: 2, isReceived: false },
+  ] as const;
+  for (const { fails, times, isReceived } of cases) {
+    const all = ends("random", 0, 1);
+    const allocate = (at: number) => {
+      const device = all.here.device(at);
+      const pool = new DeviceMemoryResource(device, { shareable: true });
+      const stream = device.createStream();
+      return { buffer: pool.allocate(8, { stream }), pool, stream };
+    };
+    const [seen, unseen] = [allocate(0), allocate(1)];
+    for (let n = 1; n <= times; n++) {
+      SimulatedDriver.of(all.there.driver)?.failNth(fails ?? "", n, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    await all.owner.send(fails === null ? { unseen: unseen.buffer, seen: seen.buffer } : { seen: seen.buffer });
+    const first = await all.user.receive().then((value) => value as { seen: MemoryBuffer }, () => null);
+    assertEquals(first !== null, isReceived, `${fails} ${times}`);
+    first?.seen.close();
+    await all.owner.send({ seen: seen.buffer });
+    const second = await all.user.receive() as { seen: MemoryBuffer };
+    assertEquals(second.seen.size, 8);
+    second.seen.close();
+    for (const { buffer, pool, stream } of [seen, unseen]) for (const one of [buffer, pool, stream]) one.close();
+    for (const one of [all.user, all.owner]) one.close();
+    await assertNothingLeft(all);
+  }
+});
+
 test("what the driver refuses of another process is an error that says what it is for", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
