@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { show } from "../layout/mod.ts";
+import { isNameIn, show } from "../layout/mod.ts";
 import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE } from "../../bindings/cuda_types.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "../driver/mod.ts";
 import { NativeArena, readField } from "../ffi/mod.ts";
@@ -67,7 +67,7 @@ export class DeviceProperties {
   }
 
   attribute(name: DeviceAttribute): number {
-    if (typeof name !== "string" || !Object.hasOwn(CU_DEVICE_ATTRIBUTE, name)) {
+    if (!isNameIn(CU_DEVICE_ATTRIBUTE, name)) {
       throw new TypeError(`Cannot query the attribute ${show(name)}: expected a name of CU_DEVICE_ATTRIBUTE`);
     }
     const { cuDeviceGetAttribute } = this.#driver.device;
@@ -83,7 +83,7 @@ export class DeviceProperties {
   }
 
   peerAttribute(name: PeerAttribute, peer: DeviceProperties): number {
-    if (typeof name !== "string" || !Object.hasOwn(CU_DEVICE_P2P_ATTRIBUTE, name)) {
+    if (!isNameIn(CU_DEVICE_P2P_ATTRIBUTE, name)) {
       const names = Object.keys(CU_DEVICE_P2P_ATTRIBUTE).join(", ");
       throw new TypeError(`Cannot query the peer attribute ${show(name)}: expected one of ${names}`);
     }

@@ -14,7 +14,7 @@ import {
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import { describeHostMemory, NativeArena } from "../ffi/mod.ts";
-import { checkOptions, none, show, showAs, showGiven } from "../layout/mod.ts";
+import { checkOptions, isNameIn, none, show, showAs, showGiven } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
@@ -225,7 +225,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
   advise(buffer: MemoryBuffer, advice: keyof typeof CU_MEM_ADVISE, location: CudaDevice | null): void {
     const { driver } = this.device;
     const { ptr, size } = this.#checkManaged(buffer, "Cannot advise about");
-    if (typeof advice !== "string" || !Object.hasOwn(CU_MEM_ADVISE, advice)) {
+    if (!isNameIn(CU_MEM_ADVISE, advice)) {
       throw new TypeError(`Cannot give the advice ${show(advice)}: expected a name of CU_MEM_ADVISE`);
     }
     const target = ordinalOf(location, driver, "Cannot advise about");

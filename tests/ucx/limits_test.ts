@@ -341,13 +341,17 @@ test("a worker's flush covers its open endpoints: one that closes is no error", 
   await worker.flush();
 });
 
+/** A worker's endpoint to itself, and the key of eight bytes, which stay registered until the worker is closed. */
+async function toItself(worker: UcxWorker) {
+  const endpoint = await worker.connect(worker.address, { errors: "none" });
+  const bytes = new Uint8Array(new ArrayBuffer(8));
+  return { endpoint, bytes, key: endpoint.remote(worker.register(bytes).key) };
+}
+
 test("an invalid tag or operand is refused before anything begins, and nothing is left to close", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
-  const endpoint = await worker.connect(worker.address, { errors: "none" });
-  const bytes = new Uint8Array(new ArrayBuffer(8));
-  using region = worker.register(bytes);
-  const key = endpoint.remote(region.key);
+  const { endpoint, bytes, key } = await toItself(worker);
   for (const wrong of ["7", 7, 1.5, null]) {
     const tag = wrong as unknown as bigint;
     await assertRejects(() => endpoint.send(bytes, { tag }), TypeError, "expected a bigint");
@@ -380,10 +384,7 @@ test("an invalid tag or operand is refused before anything begins, and nothing i
 test("values of any kind, where a name, a number or a signal is expected, are errors that show them", async () => {
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
-  const endpoint = await worker.connect(worker.address, { errors: "none" });
-  const bytes = new Uint8Array(new ArrayBuffer(8));
-  using region = worker.register(bytes);
-  const key = endpoint.remote(region.key);
+  const { endpoint, bytes, key } = await toItself(worker);
   for (const [value, shown] of [[Symbol("x"), "Symbol(x)"], [Object.create(null), "an object"]]) {
     const calls: readonly (() => unknown)[] = [
       () => endpoint.put(bytes, key, value),

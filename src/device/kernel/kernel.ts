@@ -5,7 +5,16 @@
  */
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/mod.ts";
-import { checkMade, checkOptions, none, type OptionNames, show, showAs, showGiven } from "../../layout/mod.ts";
+import {
+  checkMade,
+  checkOptions,
+  isNameIn,
+  none,
+  type OptionNames,
+  show,
+  showAs,
+  showGiven,
+} from "../../layout/mod.ts";
 import { isSameDevice } from "../check_device.ts";
 import { noStream } from "../no_stream.ts";
 import type { StreamCapture } from "../graph/capture.ts";
@@ -150,7 +159,7 @@ export class Kernel {
 
   /** An attribute of the kernel. */
   attribute(name: KernelAttribute): number {
-    if (typeof name !== "string" || !Object.hasOwn(CU_FUNC_ATTRIBUTE, name)) {
+    if (!isNameIn(CU_FUNC_ATTRIBUTE, name)) {
       throw new TypeError(`Cannot query the attribute ${show(name)}: expected a name of CU_FUNC_ATTRIBUTE`);
     }
     using arena = new NativeArena();
