@@ -345,7 +345,7 @@ export class EndpointLifecycle {
   async #closeHandle(handle: bigint, flags: number): Promise<void> {
     const own = this.#parts.operations;
     const { resources, progress } = this.#context;
-    const close = own.foreign("ucp_ep_close_nbx", flags);
+    const close = own.foreign("ucp_ep_close_nbx", resources.canCloseInOrder ? flags : UCP_EP_CLOSE_FLAG.FORCE);
     await this.#follow(close, resources.closeEndpoint(handle, close.parameters));
     progress.poll(Infinity); // UCX ends what was in flight soon after, which frees its memory
     const status = own.failure === undefined ? ucs_status_t.UCS_ERR_CANCELED : undefined; // the status that UCX uses

@@ -107,6 +107,20 @@ export class WorkerResources implements DroppedState {
     return one;
   }
 
+  /** Whether a receive is in flight: one without a message, or one whose data arrive. */
+  get #isReceiving(): boolean {
+    return this.operations.pending().some(({ call }) => call.includes("recv"));
+  }
+
+  // law ucx/WorkerResources.canCloseInOrder: ucx/lifecycle
+  /**
+   * Whether UCX may close an endpoint in order. 1.13 aborts the process with a failed assertion (ucp_ep.c:437) if the
+   * data of a large message arrive through it, for whichever receive: then it is closed by force, all having been sent.
+   */
+  get canCloseInOrder(): boolean {
+    return !isBefore(this.#version, 14) || !this.#isReceiving;
+  }
+
   // law ucx/WorkerResources.closeEndpoint: ucx/endpoint
   /** Makes UCX close an endpoint, whose handle may be reused from now on. @returns what UCX returns */
   closeEndpoint(handle: bigint, parameters: bigint): bigint {
@@ -140,7 +154,7 @@ export class WorkerResources implements DroppedState {
     this.keys.close();
     // A message that is still arriving cannot be taken from UCX 1.13, which would abort the process with a failed
     // assertion.
-    const isArriving = this.operations.pending().some(({ call }) => call.includes("recv"));
+    const isArriving = this.#isReceiving;
     const isStuck = isArriving || isAnswering;
     const isDone = !isStuck && !this.#leavesRegistrations();
     if (isStuck) stuck.add(this);

@@ -1349,6 +1349,13 @@ export const ucxMutations: readonly Mutation[] = [
       "A worker that is closed while it answers ends the process, before UCX 1.14.",
     ],
   ]),
+  ...law("ucx/WorkerResources.canCloseInOrder", [
+    [
+      "!isBefore(this.#version, 14) || !this.#isReceiving",
+      "true",
+      "Closing while a large message arrives ends a process.",
+    ],
+  ]),
   ...law("ucx/EndpointLifecycle.close", [
     [
       "      return await this.#leaving; // nothing is drained any more\n",

@@ -381,6 +381,29 @@ test("a close continues by force once its signal is aborted, and one without a l
   }
 });
 
+// UCX 1.13 ended the process with a failed assertion (ucp_ep.c:437), whichever receive took the data.
+test("an endpoint is closed in order while large messages arrive through it, and all of them settle", async () => {
+  for (const receives of ["endpoint", "worker"] as const) {
+    using ucx = Ucx.open();
+    await using worker = ucx.createWorker();
+    await using other = ucx.createWorker();
+    const listener = other.listen();
+    const [endpoint, peer] = await Promise.all([
+      worker.connect({ host: listener.host, port: listener.port }),
+      listener.accept(),
+    ]);
+    assert(peer !== null);
+    const parts = [1, 2].map((byte) => new Uint8Array(1_200_000).fill(byte));
+    const sent = endpoint.sendMany(parts, { tag: 3n });
+    const received = { endpoint: peer, worker: other }[receives].recvMany({ tag: 3n });
+    const closed = peer.close();
+    for (const one of await Promise.allSettled([sent, received])) {
+      if (one.status === "rejected") assert(/clos|cancel|reset/i.test(`${one.reason}`), `${one.reason}`);
+    }
+    await closed;
+  }
+});
+
 // UCX took the signal as one to debug itself, and a process in Bun went on when its terminal had closed.
 test("a process that has opened UCX ends with its terminal", async () => {
   const script = new URL("hang_up_child.ts", import.meta.url);
