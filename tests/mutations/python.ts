@@ -1058,6 +1058,7 @@ export const pythonMutations: readonly Mutation[] = [
     [" || count > most)", ")", "A list is truncated at the end of the memory."],
   ]),
   ...law("python/Conversion.filled", [
+    ["this.#python.check(make())", "make()", "A container for which there is no memory ends the process."],
     [
       "      this.#python.release(made);\n      throw error;\n",
       "      throw error;\n",

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncl
 import { setTimeout } from "node:timers/promises";
 import { test } from "node:test";
 import { FfiError, kwargs, LibraryNotFoundError, type PyObject, Python, PythonError, slice } from "../../mod.ts";
+import { runScriptForJson } from "../support/child.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -139,6 +140,12 @@ test(...needs(missing, "a value without a counterpart is refused, and nothing is
   assertEquals(repr([1, 1]), "[1, 1]", "the same value twice is not a cycle");
   const twice = [3];
   assertEquals(repr([twice, twice]), "[[3], [3]]");
+});
+
+// The list was taken for one, at the address 0, which ended the process.
+test(...needs(missing, "a container for which Python has no memory is a MemoryError"), async () => {
+  const errors = await runScriptForJson(new URL("no_memory_child.ts", import.meta.url));
+  assertEquals(errors, ["MemoryError", "MemoryError", "MemoryError"]);
 });
 
 test(...needs(missing, "an error of a JavaScript operator on a non-number says how to call Python's operator"), () => {
