@@ -61,26 +61,33 @@ async function collect(simulated: SimulatedDriver): Promise<void> {
   }
 }
 
+/** How many buffers a program drops. A quarter of the programs have some; once none of thirty had. */
+const drops = ({ steps }: Program) => steps.filter((step) => step.do === "free" && step.how === "drop").length;
+
 test("buffers that are only dropped are freed on their home stream, whatever was closed before", async () => {
-  let dropped = 0;
   await check(
-    fc.asyncProperty(anyPrograms, fc.nat(), fc.boolean(), fc.nat(23), fc.nat(2), async (...drawn) => {
-      const [program, seed, waits, ending, at] = drawn;
-      const { cuda, simulated } = simulate(program, schedules[at] ?? "random", seed, waits);
-      const outcome = runBuffers(cuda, program, { ending, dropping: true });
-      dropped += outcome.dropped;
-      if (outcome.dropped > 0) await collect(simulated);
-      outcome.release();
-      assertEquals(outcome.problems, []);
-      assertEquals(outcome.bytes, reference(program));
-      drainFrees();
-      simulated.runAll();
-      assertNothingLeft(simulated);
-    }),
-    30,
+    fc.asyncProperty(
+      anyPrograms.filter((one) => drops(one) > 0),
+      fc.nat(),
+      fc.boolean(),
+      fc.nat(23),
+      fc.nat(2),
+      async (...drawn) => {
+        const [program, seed, waits, ending, at] = drawn;
+        const { cuda, simulated } = simulate(program, schedules[at] ?? "random", seed, waits);
+        const outcome = runBuffers(cuda, program, { ending, dropping: true });
+        assertEquals(outcome.dropped, drops(program));
+        await collect(simulated);
+        outcome.release();
+        assertEquals(outcome.problems, []);
+        assertEquals(outcome.bytes, reference(program));
+        drainFrees();
+        simulated.runAll();
+        assertNothingLeft(simulated);
+      },
+    ),
+    10,
   );
-  // By chance 3 to 14 in five runs. What matters is that some are.
-  assert(dropped > 0, "no buffer was dropped");
 });
 
 test("a program for resources that lacks one wait gives wrong bytes by some seed", () => {
