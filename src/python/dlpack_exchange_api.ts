@@ -100,14 +100,14 @@ class ExchangeApis {
       python.release(type);
       return known;
     }
-    let isKept = false;
+    let isRetained = false;
     try {
       const found = findExchangeApi(python, type);
-      isKept = this.#byType.size < maxTypes;
-      if (isKept) this.#byType.set(type, found);
+      isRetained = this.#byType.size < maxTypes;
+      if (isRetained) this.#byType.set(type, found);
       return found;
     } finally {
-      if (!isKept) python.release(type);
+      if (!isRetained) python.release(type);
     }
   }
 }

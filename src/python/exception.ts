@@ -9,7 +9,7 @@ import { NativeArena, type Out } from "../ffi/mod.ts";
 import { copyOut } from "./copy_out.ts";
 import { type Exception, PythonError } from "./error.ts";
 import { handleOf } from "./handle.ts";
-import { HeldException, keepForTurn } from "./held_exception.ts";
+import { RetainedException, retainForTurn } from "./retained_exception.ts";
 import type { Interpreter } from "./interpreter.ts";
 import type { PyObject } from "./object.ts";
 
@@ -46,16 +46,16 @@ export function errorOf(python: Interpreter, exception: bigint, calledAt?: Error
     python.helper(isCaughtNow ? "brief_and_drop_traces" : "brief_exception"),
     exception,
   );
-  const held = new HeldException(python, exception);
-  if (raised !== null) raised.keep(held); // Python may continue with it
-  else if (isCaughtNow) keepForTurn(held);
-  else held.releaseWithError(); // many calls may end in one turn
+  const retained = new RetainedException(python, exception);
+  if (raised !== null) raised.retain(retained); // Python may continue with it
+  else if (isCaughtNow) retainForTurn(retained);
+  else retained.releaseWithError(); // many calls may end in one turn
   if (outline === 0n) {
     errors.PyErr_Clear();
-    return new PythonError("Exception", "An exception that cannot be described", "", () => "", {}, null, held);
+    return new PythonError("Exception", "An exception that cannot be described", "", () => "", {}, null, retained);
   }
   try {
-    return described(python, outlineOf(python, outline), calledAt ?? null, held);
+    return described(python, outlineOf(python, outline), calledAt ?? null, retained);
   } finally {
     python.release(outline);
   }
@@ -78,7 +78,7 @@ class CauseOf implements Exception {
   }
 
   get address(): bigint {
-    return this.value === null ? 0n : handleOf(this.value)?.held ?? 0n;
+    return this.value === null ? 0n : handleOf(this.value)?.reference ?? 0n;
   }
 }
 

@@ -282,9 +282,9 @@ class Counters:
     def __init__(self):
         self.slabs, self.free = [], []
         self.numbers_for_javascript = (ctypes.c_int32 * 3)()  # of pieces, of counters in use, of unclaimed capsules
-        self.kept, self.numbers = {}, {}  # the objects by number, the numbers by address
+        self.retained, self.numbers = {}, {}  # the objects by number, the numbers by address
 
-    def keep(self, kept):
+    def retain(self, thing):
         """Keep an object alive, and return the address of its counter, which is zero."""
         with lock:
             if not self.free:
@@ -295,23 +295,23 @@ class Counters:
             number = self.free.pop()
             slab, _ = self.slabs[number // self.SLAB]
             address = ctypes.addressof(slab) + 4 * (number % self.SLAB)
-            self.kept[number], self.numbers[address] = kept, number
-            self.numbers_for_javascript[1] = len(self.kept)
+            self.retained[number], self.numbers[address] = thing, number
+            self.numbers_for_javascript[1] = len(self.retained)
             return address
 
     def is_released(self, address):
         """Whether the counter at an address is not zero."""
         return ctypes.c_int32.from_address(address).value != 0
 
-    # law python/Counters.forget: python/export_array, python/arrow_capsules
-    def forget(self, address):
-        """Return the object that a counter has kept. The counter can be used again."""
+    # law python/Counters.release: python/export_array, python/arrow_capsules
+    def release(self, address):
+        """Return the object that a counter has retained. The counter can be used again."""
         number = self.numbers.pop(address)
         ctypes.c_int32.from_address(address).value = 0
         self.free.append(number)
-        kept = self.kept.pop(number)
-        self.numbers_for_javascript[1] = len(self.kept)
-        return kept
+        thing = self.retained.pop(number)
+        self.numbers_for_javascript[1] = len(self.retained)
+        return thing
 
     def released(self):
         """Return the addresses of all counters that are not zero."""
@@ -596,7 +596,7 @@ def make_node(one, owner, children, dictionary=None):
     one.n_children, one.children = len(children), ctypes.addressof(node.table) if children else None
     one.dictionary = None if dictionary is None else ctypes.addressof(dictionary.struct)
     one.release = release_code[type(one)]
-    one.private_data = node.counter = counters.keep(node)
+    one.private_data = node.counter = counters.retain(node)
     return node
 
 
@@ -614,11 +614,11 @@ def copy_struct(kind, address, owner):
 
 # law python/end_export: python/arrow_capsules
 def end_export(counter):
-    """Stop keeping what a released struct has kept, and what the structs inside it have: they end with it."""
-    kept = counters.forget(counter)
-    if type(kept) is not Node:
+    """Release what a released struct has retained, and what the structs inside it have: they end with it."""
+    owned = counters.release(counter)
+    if type(owned) is not Node:
         return
-    for child in kept.inner:
+    for child in owned.inner:
         if child.counter not in counters.numbers:
             continue  # it has ended before
         if child.struct.release or counters.is_released(child.counter):
@@ -1078,7 +1078,7 @@ def hand_over(array, alignment):
         # The machine code of DLPack's struct without a version finds its counter where this struct has it, too.
         release=release_code[LEGACY],
     )
-    one.private_data = counters.keep((one, array))
+    one.private_data = counters.retain((one, array))
     capsule = new_capsule(ctypes.addressof(one), BUFFER_OF_VORTEX, does_nothing)
     append_unclaimed(capsule)
     return capsule
@@ -1253,7 +1253,7 @@ def make_tensor(memory, is_versioned, flags, data, device, type, shape, steps):
     at = ctypes.addressof(axes) if ndim else 0
     tensor = pack(TENSOR, data, *device, ndim, *type, at, at and at + 8 * ndim, 0)
     struct = ctypes.create_string_buffer(VERSIONED if is_versioned else LEGACY)
-    counter, deleter = counters.keep((struct, axes, memory)), release_code[len(struct)]
+    counter, deleter = counters.retain((struct, axes, memory)), release_code[len(struct)]
     if is_versioned:
         whole = pack("<IIQQQ", 1, 3, counter, deleter, flags) + tensor
     else:
@@ -1750,28 +1750,28 @@ def work():
             waiting_count += 1
 
 
-# law python/lent: python/async
+# law python/replaced: python/async
 @contextlib.contextmanager
-def lent():
+def replaced():
     """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them.
 
     This one may be a thread of the program's own: nobody knows whether one of the pool waits for it.
     """
     global thread_count, waiting_count
     with threads_lock:
-        is_lent = thread_count > 0
-        is_needed = is_lent and waiting_count < 0
+        is_of_pool = thread_count > 0
+        is_needed = is_of_pool and waiting_count < 0
         if is_needed:
             with contextlib.suppress(RuntimeError):  # the system has no more threads: the next that is free takes it
                 start_thread()
                 thread_count += 1
                 waiting_count += 1
-        if is_lent:
+        if is_of_pool:
             thread_count -= 1
     try:
         yield
     finally:
-        if is_lent:
+        if is_of_pool:
             with threads_lock:
                 thread_count += 1
                 if thread_count > MAX_THREADS and waiting_count > 0:  # one of those that wait for jobs ends
@@ -1780,7 +1780,7 @@ def lent():
                     jobs.put(END)
 
 
-while_waiting.append(lent)
+while_waiting.append(replaced)
 
 
 # law python/is_awaitable: python/async
@@ -2234,7 +2234,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         struct = ctypes.create_string_buffer(tensor, len(tensor))
         address = ctypes.addressof(struct)
         context, deleter = (8, 16) if is_versioned else (48, 56)  # where manager_ctx and deleter lie
-        ctypes.c_void_p.from_address(address + context).value = counters.keep((self, struct))
+        ctypes.c_void_p.from_address(address + context).value = counters.retain((self, struct))
         ctypes.c_void_p.from_address(address + deleter).value = release_code[len(tensor)]
         return address
 

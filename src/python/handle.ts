@@ -22,7 +22,7 @@ interface Reference {
 }
 
 /** How many attributes of an object are kept to be returned again. */
-const maxKept = 256;
+const maxCached = 256;
 
 /**
  * Owns a reference to an object, until it is closed or collected.
@@ -49,7 +49,7 @@ export class Handle {
   /** How often a method was read and not yet called. */
   #uncalled = 1;
   /** Whether a method was called more often than it was read: the program keeps it, so it is no longer released. */
-  #isKept = false;
+  #isReused = false;
   #inspectsFrame: boolean | null = null;
   #expected: ExpectedAttribute | null = null;
   /** Attributes that are returned again, by name. */
@@ -79,7 +79,7 @@ export class Handle {
   }
 
   /** The object, if a reference is currently held; else 0n. Borrowed. */
-  get held(): bigint {
+  get reference(): bigint {
     return this.#reference.object;
   }
 
@@ -100,7 +100,7 @@ export class Handle {
   }
 
   /** The handle returned for an attribute before, unless it was closed. */
-  keptAttribute(name: string): Handle | undefined {
+  cachedAttribute(name: string): Handle | undefined {
     const known = this.#attributes?.get(name);
     return known === undefined || known.#isClosed ? undefined : known;
   }
@@ -110,26 +110,26 @@ export class Handle {
     return this.#expected;
   }
 
-  // law python/Handle.giveAgain: python/kept_attributes, python/native_calls
+  // law python/Handle.reuse: python/cached_attributes, python/native_calls
   /** Returns this handle again for the same attribute. @param object adopted, unless 0n */
-  giveAgain(object: bigint): void {
+  reuse(object: bigint): void {
     if (this.#reference.object === 0n) this.#reference.object = object;
     else if (object !== 0n) this.python.releaseLater(object);
     this.#users++;
     this.#uncalled++;
   }
 
-  // law python/Handle.keepAttribute: python/kept_attributes
+  // law python/Handle.cacheAttribute: python/cached_attributes
   /** Keeps an attribute, to return it again the next time that it is read. */
-  keepAttribute(name: string, attribute: Handle, kind: Kind): void {
+  cacheAttribute(name: string, attribute: Handle, kind: Kind): void {
     if (this.#isClosed || !(attribute.#function !== 0n || isMemberOfModule(this, attribute, kind))) return;
     const attributes = this.#attributes ??= new Map();
-    if (attributes.size === maxKept) attributes.clear();
+    if (attributes.size === maxCached) attributes.clear();
     attributes.set(name, attribute);
     attribute.#expected = expectedAttribute(this.python, attribute.object, attribute.#function, this.object, kind);
   }
 
-  // law python/Handle.isAgain: python/kept_attributes, python/object
+  // law python/Handle.isAgain: python/cached_attributes, python/object
   /** Whether an object is this one, or the same method; its reference is then adopted. */
   #isAgain(object: bigint, owner: Handle, kind: Kind): boolean {
     const { python } = this;
@@ -139,7 +139,7 @@ export class Handle {
       : functionOf(python, object, owner.object, kind) === this.#function;
     if (!isSame) return false;
     const isReleased = this.#reference.object === 0n;
-    this.giveAgain(isReleased ? object : 0n);
+    this.reuse(isReleased ? object : 0n);
     if (!isReleased) python.release(object); // last: the caller releases it if anything is thrown
     return true;
   }
@@ -154,26 +154,26 @@ export class Handle {
     if (object !== 0n) this.python.release(object);
   }
 
-  // law python/Handle.takeForCall: python/object, python/kept_attributes, python/native_calls
+  // law python/Handle.takeForCall: python/object, python/cached_attributes, python/native_calls
   /** What {@linkcode Handle.endCall} releases, for callers that release it themselves after a call; else 0n. */
   takeForCall(): bigint {
     if (this.#function === 0n || this.#isClosed) return 0n;
     if (this.#uncalled > 0) this.#uncalled--;
-    if (this.#isKept || this.#uncalled > 0) return 0n;
+    if (this.#isReused || this.#uncalled > 0) return 0n;
     if (this.#origin?.owner.isClosed) return 0n; // it could not be looked up again
     const { object } = this.#reference;
     this.#reference.object = 0n;
     return object;
   }
 
-  // law python/Handle.close: python/values, python/export_array, python/kept_attributes, python/functions
+  // law python/Handle.close: python/values, python/export_array, python/cached_attributes, python/functions
   /** Releases the object, unless the same attribute has other users. */
   close(): void {
     if (this.#users > 1) {
       this.#users--;
       if (this.#function === 0n || --this.#uncalled > 0) return;
       this.#uncalled = 0;
-      this.#isKept = false;
+      this.#isReused = false;
       if (this.#origin?.owner.isClosed) return;
     } else {
       this.#isClosed = true;
@@ -193,7 +193,7 @@ export class Handle {
     }
   }
 
-  // law python/Handle.lookUp: python/object, python/kept_attributes
+  // law python/Handle.lookUp: python/object, python/cached_attributes
   #lookUp(): bigint {
     if (this.#isClosed || this.#origin === null) throw new TypeError("Cannot use a closed PyObject");
     const { python } = this;
@@ -206,7 +206,7 @@ export class Handle {
         `Cannot use ${name} again: the object has another method of this name now. Keep a method with $get("${name}")`,
       );
     }
-    this.#isKept = true;
+    this.#isReused = true;
     this.#reference.object = object;
     return object;
   }
@@ -233,7 +233,7 @@ function functionOf(python: Interpreter, object: bigint, self: bigint, kind: Kin
   return isMethod ? PyCFunction_GetFunction(object) : 0n;
 }
 
-// law python/isMemberOfModule: python/kept_attributes
+// law python/isMemberOfModule: python/cached_attributes
 /**
  * Whether an object is a function, a class or a module in a module, which keeps it alive anyway. Instances of a
  * program's own classes are excluded, because they may hold large data.

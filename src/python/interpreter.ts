@@ -729,8 +729,8 @@ export class Interpreter {
   }
 
   /** Whether a type seen on an object is kept forever, so that its address is never reused. */
-  keepsType(type: number): boolean {
-    return this.#kinds.keeps(type);
+  retainsType(type: number): boolean {
+    return this.#kinds.retains(type);
   }
 
   /** Whether a type is that of a NumPy scalar, which has the array interface but is not an array. */

@@ -19,7 +19,7 @@ import { fromPython } from "./object.ts";
 import { toPython } from "./to_python.ts";
 
 /** A function that was passed to Python. */
-type Given = (...args: unknown[]) => unknown;
+type ExportedFunction = (...args: unknown[]) => unknown;
 
 /** Results of entering JavaScript; see guest/javascript_functions.py. */
 const outcomes = { failed: 0, returned: 1, raised: 2 } as const;
@@ -65,8 +65,8 @@ export class JavaScriptSide {
   readonly #watch: ReadableWatch;
   /** Receives the count of the eventfd. */
   readonly #count: bigint = new NativeArena().bytes(8).address;
-  readonly #keys = new WeakMap<Given, number>();
-  readonly #functions = new Map<number, Given>();
+  readonly #keys = new WeakMap<ExportedFunction, number>();
+  readonly #functions = new Map<number, ExportedFunction>();
   readonly #thrown = new Map<number, unknown>();
   readonly #waiting = new Map<number, Waiting>();
   #lastCall = 0;
@@ -102,9 +102,9 @@ export class JavaScriptSide {
     return python.tuple(calls.map((call) => python.tuple(call.map((word) => python.integer(word)))));
   }
 
-  // law python/JavaScriptSide.give: python/functions
+  // law python/JavaScriptSide.exportFunction: python/functions
   /** A new reference to the Python object for a function. */
-  give(fn: Given): bigint {
+  exportFunction(fn: ExportedFunction): bigint {
     const python = this.#python;
     this.#callback ??= this.#makeEntrance();
     let key = this.#keys.get(fn);
@@ -124,8 +124,8 @@ export class JavaScriptSide {
     return callback;
   }
 
-  /** The function behind an object made by `give`; undefined if another thread passed it. */
-  functionOf(object: bigint): Given | undefined {
+  /** The function behind an object made by `exportFunction`; undefined if another thread passed it. */
+  functionOf(object: bigint): ExportedFunction | undefined {
     const key = this.#keyOf(object);
     const fn = this.#functions.get(key);
     return fn !== undefined && this.#keys.get(fn) === key ? fn : undefined;
@@ -164,7 +164,7 @@ export class JavaScriptSide {
   }
 
   /** How many functions and errors are kept for Python. */
-  get kept(): number {
+  get exported(): number {
     return this.#functions.size + this.#thrown.size;
   }
 
@@ -198,7 +198,7 @@ export class JavaScriptSide {
     }
   }
 
-  #function(key: number): Given {
+  #function(key: number): ExportedFunction {
     const fn = this.#functions.get(key);
     if (fn === undefined) throw new TypeError("Cannot call a function that another thread passed to Python");
     return fn;
@@ -251,8 +251,8 @@ export class JavaScriptSide {
   /** The address of a Python exception that was thrown as it is; 0n for everything else. */
   #exceptionIn(thrown: unknown): bigint {
     const handle = handleIn(thrown);
-    if (handle === undefined || handle.held === 0n) return 0n;
-    return this.#python.typeFlags(handle.held) & Py_TPFLAGS.BASE_EXC_SUBCLASS ? handle.held : 0n;
+    if (handle === undefined || handle.reference === 0n) return 0n;
+    return this.#python.typeFlags(handle.reference) & Py_TPFLAGS.BASE_EXC_SUBCLASS ? handle.reference : 0n;
   }
 
   // law python/JavaScriptSide.begin: python/async

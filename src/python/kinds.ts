@@ -113,8 +113,8 @@ export class Kinds {
     return known;
   }
 
-  /** Whether a type is kept forever. */
-  keeps(type: number): boolean {
+  /** Whether a type is retained forever. */
+  retains(type: number): boolean {
     return this.#known.has(type);
   }
 

@@ -277,7 +277,7 @@ export class NativeCalls {
   /** Writes a Python object to which a reference is held. */
   #takeObject(at: number, value: unknown): boolean {
     if (typeof value !== "function") return false; // every PyObject is a function
-    const object = handleOf(value)?.held ?? 0n;
+    const object = handleOf(value)?.reference ?? 0n;
     if (object === 0n) return false;
     this.#put(at, this.#programs.makers.again);
     this.#view.setBigUint64(8 * (at + 1), object, littleEndian);

@@ -150,14 +150,14 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
 
 /** As {@linkcode fromPython}, for an object whose kind is known. */
 function ofKind(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
-  let isKept = false;
+  let isAdopted = false;
   try {
     const value = valueOf(python, object, options, kind);
     if (value !== notSimple) return value;
-    isKept = true;
+    isAdopted = true;
     return wrap(python, object, options);
   } finally {
-    if (!isKept) python.release(object);
+    if (!isAdopted) python.release(object);
   }
 }
 
@@ -454,23 +454,23 @@ function show(handle: Handle): string {
   return python.locked(() => python.str(handle.object));
 }
 
-// law python/attributeValue: python/native_calls, python/kept_attributes, python/object
+// law python/attributeValue: python/native_calls, python/cached_attributes, python/object
 /** The value of an attribute. An attribute that is kept and unchanged yields the same object as before. */
 function attributeValue(handle: Handle, name: string): unknown {
   const { python } = handle;
   const native = python.nativeCalls;
   const known = python.knownName(name);
-  const owner = handle.held;
+  const owner = handle.reference;
   if (native === null || known === undefined || owner === 0n) {
     return attributeByParts(handle, name);
   }
-  const kept = handle.keptAttribute(name);
-  const adopts = kept !== undefined && kept.held === 0n;
+  const kept = handle.cachedAttribute(name);
+  const adopts = kept !== undefined && kept.reference === 0n;
   const status = python.runNatively(native, native.prepareAttribute(owner, known, kept?.expected ?? null, adopts));
   if (status === Status.same && kept !== undefined) {
     const object = adopts ? native.result : 0n;
     if (!kept.isClosed) {
-      kept.giveAgain(object);
+      kept.reuse(object);
       return kept.proxy;
     }
     // A Python property called JavaScript, which closed it.
@@ -485,23 +485,23 @@ function attributeValue(handle: Handle, name: string): unknown {
   }
 }
 
-// law python/attributeOf: python/kept_attributes, python/object, python/leaks
+// law python/attributeOf: python/cached_attributes, python/object, python/leaks
 /** The value of an attribute; adopts the reference. Needs the lock. */
 function attributeOf(handle: Handle, name: string, object: bigint): unknown {
   const { python, options } = handle;
-  let isKept = false;
+  let isAdopted = false;
   try {
     const kind = python.kindOf(object);
     const value = kind >= Kind.object ? notSimple : valueOf(python, object, options, kind);
     if (value !== notSimple) return value;
     const known = handle.sameAttribute(name, object, kind);
-    isKept = true;
+    isAdopted = true;
     if (known !== undefined) return known.proxy;
     const made = new Handle(python, object, options, { owner: handle, name });
-    handle.keepAttribute(name, made, kind);
+    handle.cacheAttribute(name, made, kind);
     return proxyOf(made);
   } finally {
-    if (!isKept) python.release(object);
+    if (!isAdopted) python.release(object);
   }
 }
 
@@ -622,13 +622,13 @@ function item(handle: Handle, keys: readonly unknown[]): bigint {
   return itemFor(python, object, objects.length === 1 ? only : python.tuple(objects));
 }
 
-// law python/call: python/native_calls, python/kept_attributes, python/object
+// law python/call: python/native_calls, python/cached_attributes, python/object
 function call(handle: Handle, args: readonly unknown[]): unknown {
   const { python } = handle;
   if (args.length === 2 && typeof args[0] === "function") checkNotAwaited(handle, args);
   const native = python.nativeCalls;
   const inspects = handle.isKnownToInspectFrame;
-  const object = handle.held;
+  const object = handle.reference;
   if (native === null || inspects === null || object === 0n) return callByParts(handle, args, fromPython);
   const taken = native.take(args) ? Taken.yes : takeObjects(native, args);
   if (taken === Taken.no) return callByParts(handle, args, fromPython);
@@ -670,7 +670,7 @@ function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
 /** Lets machine code read further results of this object's type, which is derived from float. */
 function readAsFloat(python: Interpreter, native: NativeCalls, object: bigint): void {
   const type = python.typeOf(object);
-  if (python.keepsType(type)) native.readAsFloat(type);
+  if (python.retainsType(type)) native.readAsFloat(type);
 }
 
 /** The error of a call that failed or was not made. */

@@ -229,8 +229,8 @@ export class Python {
     if (handle === undefined) {
       throw new TypeError("Cannot call a value that is not a Python object: expected a function, such as time.sleep");
     }
-    const { python, held } = handle; // an object that is not held now is a method
-    if (held !== 0n && python.api.objects.PyCallable_Check(held) === 0) throw notCallable(python, held);
+    const { python, reference } = handle; // 0n: a method, which is looked up again when it is called
+    if (reference !== 0n && python.api.objects.PyCallable_Check(reference) === 0) throw notCallable(python, reference);
     return async (...args) => await begin(handle, args, signal, new Error());
   }
 

@@ -4,15 +4,15 @@
  *
  * @module
  */
-import { type HeldException, keepForTurn } from "./held_exception.ts";
+import { type RetainedException, retainForTurn } from "./retained_exception.ts";
 
 // law python/Raised: python/raised
 /** Exceptions of one call of JavaScript by Python. Needs the interpreter's lock. */
 export class Raised {
-  readonly #exceptions: HeldException[] = [];
+  readonly #exceptions: RetainedException[] = [];
 
   /** Keeps an exception with its traceback until the function ends. */
-  keep(exception: HeldException): void {
+  retain(exception: RetainedException): void {
     this.#exceptions.push(exception);
   }
 
@@ -20,7 +20,7 @@ export class Raised {
   close(): void {
     for (const exception of this.#exceptions) {
       exception.dropTraces();
-      keepForTurn(exception);
+      retainForTurn(exception);
     }
   }
 }

@@ -12,10 +12,10 @@ const names = new Map<string, bigint>();
 
 /** The address of a capsule's name. The capsule keeps the address, so names are never freed. */
 export function capsuleName(name: string): bigint {
-  return names.get(name) ?? keepName(name); // getOrInsertComputed takes Bun 10 ns longer, here and in Interpreter.helper
+  return names.get(name) ?? cacheName(name); // getOrInsertComputed takes Bun 10 ns longer, here and in Interpreter.helper
 }
 
-function keepName(name: string): bigint {
+function cacheName(name: string): bigint {
   const address = new NativeArena().cString(name);
   names.set(name, address);
   return address;

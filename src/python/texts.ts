@@ -83,7 +83,7 @@ export class Texts {
 
   /** An attribute name as an interned string; borrowed until the next call. */
   name(value: string): bigint {
-    return this.#names.get(value) ?? this.#keep(this.#names, value, this.#intern(this.make(value)));
+    return this.#names.get(value) ?? this.#cache(this.#names, value, this.#intern(this.make(value)));
   }
 
   /** As {@linkcode Texts.name}, if the string is kept. */
@@ -93,7 +93,7 @@ export class Texts {
 
   /** A dict key; borrowed until the next call. Not interned: some versions never free interned strings. */
   key(value: string): bigint {
-    return this.#keys.get(value) ?? this.#keep(this.#keys, value, this.make(value));
+    return this.#keys.get(value) ?? this.#cache(this.#keys, value, this.make(value));
   }
 
   /** As {@linkcode Texts.key}, if the string is kept. */
@@ -108,14 +108,14 @@ export class Texts {
     return this.#pointer.value;
   }
 
-  // law python/Texts.keep: python/calls, python/leaks
-  #keep(kept: Map<string, bigint>, value: string, text: bigint): bigint {
-    if (kept.size === maxNames) {
+  // law python/Texts.cache: python/calls, python/leaks
+  #cache(known: Map<string, bigint>, value: string, text: bigint): bigint {
+    if (known.size === maxNames) {
       // Later: a call that encloses a JavaScript function called by Python may still use one of them.
-      for (const one of kept.values()) this.#python.releaseLater(one);
-      kept.clear();
+      for (const one of known.values()) this.#python.releaseLater(one);
+      known.clear();
     }
-    kept.set(value, text);
+    known.set(value, text);
     return text;
   }
 

@@ -135,7 +135,7 @@ class Conversion {
     const python = this.#python;
     if (Array.isArray(value)) return this.#list(value);
     if (isOfOtherCopy(value)) throw ofOtherCopy(value);
-    if (isFunction(value)) return python.javascript.give(value);
+    if (isFunction(value)) return python.javascript.exportFunction(value);
     if (value instanceof Map) return this.#dict(value);
     if (value instanceof Set) return this.#set(value);
     if (value instanceof Date) return datetimeOf(python, value);

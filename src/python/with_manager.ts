@@ -40,7 +40,7 @@ export function withBody<T>(manager: PyObject, body: (value: any) => T): T | und
     result = made;
   };
   python.locked(() => {
-    const run = python.javascript.give(work);
+    const run = python.javascript.exportFunction(work);
     python.releaseAndPoll(python.callHelper("run_with", [python.retain(managed(manager).object), run]));
   });
   if (refused !== undefined) throw refused; // the manager may have suppressed it

@@ -204,7 +204,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/fromPython", [
-    ["    if (!isKept) python.release(object);\n", "", "Results from Python are never freed there."],
+    ["    if (!isAdopted) python.release(object);\n", "", "Results from Python are never freed there."],
   ]),
   ...law("python/askedByJavaScript", [
     ['"toJSON", ', "", "A Python object cannot be written as JSON."],
@@ -308,14 +308,14 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/work", [
     ["            jobs.put(None)  # for the next thread\n", "", "Of a Worker's threads one ends."],
   ]),
-  ...law("python/lent", [
+  ...law("python/replaced", [
     [
-      "while_waiting.append(lent)\n",
+      "while_waiting.append(replaced)\n",
       "",
       "Calls that wait for JavaScript, which waits for others, wait for ever.",
     ],
     [
-      "is_lent and waiting_count < 0\n",
+      "is_of_pool and waiting_count < 0\n",
       "False\n",
       "Calls that had begun to wait for a thread wait for ever.",
     ],
@@ -527,9 +527,9 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/Handle.object", [
     ["object === 0n ? this.#lookUp() : object", "object", "A method that was called before is called at NULL."],
   ]),
-  ...law("python/Handle.keepAttribute", [
+  ...law("python/Handle.cacheAttribute", [
     [
-      "    if (attributes.size === maxKept) attributes.clear();\n    attributes.set(name, attribute);\n",
+      "    if (attributes.size === maxCached) attributes.clear();\n    attributes.set(name, attribute);\n",
       "",
       "A method that is read again is a different object.",
     ],
@@ -552,7 +552,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Methods that are read again are never freed.",
     ],
   ]),
-  ...law("python/Handle.giveAgain", [
+  ...law("python/Handle.reuse", [
     ["    this.#users++;\n", "", "Closing a method closes it for all other users."],
     ["    this.#uncalled++;\n", "", "A method that has not been called yet is released."],
   ]),
@@ -573,8 +573,8 @@ export const pythonMutations: readonly Mutation[] = [
       "A method of a closed object is looked up in it.",
     ],
     [
-      "    if (this.#isKept || this.#uncalled > 0) return 0n;\n",
-      "    if (this.#isKept) return 0n;\n",
+      "    if (this.#isReused || this.#uncalled > 0) return 0n;\n",
+      "    if (this.#isReused) return 0n;\n",
       "A method that was read and not called is released.",
     ],
   ]),
@@ -784,7 +784,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/attributeOf", [
-    ["    if (!isKept) python.release(object);\n", "", "Values of attributes are never freed."],
+    ["    if (!isAdopted) python.release(object);\n", "", "Values of attributes are never freed."],
     ["    if (known !== undefined) return known.proxy;\n", "", "A method that is read again is a different object."],
   ]),
   ...law("python/attributeValue", [
@@ -809,7 +809,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/readAsFloat", [
-    ["if (python.keepsType(type)) native", "native", "An object of a new class is read as a float."],
+    ["if (python.retainsType(type)) native", "native", "An object of a new class is read as a float."],
   ]),
   ...law("python/withHint", [
     [
@@ -1003,13 +1003,13 @@ export const pythonMutations: readonly Mutation[] = [
       "A text that needs more bytes than characters is truncated.",
     ],
   ]),
-  ...law("python/Texts.keep", [
+  ...law("python/Texts.cache", [
     [
-      "      for (const one of kept.values()) this.#python.releaseLater(one);\n",
+      "      for (const one of known.values()) this.#python.releaseLater(one);\n",
       "",
       "Names of attributes are kept for ever.",
     ],
-    ["      kept.clear();\n", "", "An attribute is looked up by a name that Python has freed."],
+    ["      known.clear();\n", "", "An attribute is looked up by a name that Python has freed."],
   ]),
   ...law("python/Texts.read", [
     ["    python.release(encoded);\n", "", "Texts with half a surrogate pair are never freed."],

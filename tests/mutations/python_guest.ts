@@ -195,8 +195,8 @@ export const pythonGuestMutations: readonly Mutation[] = [
   ]),
   ...law("python/make_tensor", [
     [
-      "counters.keep((struct, axes, memory))",
-      "counters.keep((struct, memory))",
+      "counters.retain((struct, axes, memory))",
+      "counters.retain((struct, memory))",
       "A copy's shape is freed while its consumer uses it.",
     ],
   ]),
@@ -374,7 +374,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "An array cannot be sent to another process.",
     ],
   ]),
-  ...law("python/Counters.forget", [
+  ...law("python/Counters.release", [
     ["        self.free.append(number)\n", "", "Each array that is exported takes another counter."],
     [
       "        ctypes.c_int32.from_address(address).value = 0\n",
@@ -393,8 +393,8 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "A buffer that is never taken is kept for ever.",
     ],
     [
-      "counters.keep((one, array))",
-      "counters.keep(object())",
+      "counters.retain((one, array))",
+      "counters.retain(object())",
       "A consumer's struct is overwritten while it is in use.",
     ],
   ]),

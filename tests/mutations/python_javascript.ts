@@ -25,8 +25,8 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ["    python.release(outline);\n", "", "Every exception leaves its description behind."],
     ["raised === null && calledAt", "calledAt", "An exception that passes through JavaScript loses its traceback."],
     [
-      "  else held.releaseWithError();",
-      "  else keepForTurn(held);",
+      "  else retained.releaseWithError();",
+      "  else retainForTurn(retained);",
       "Calls that fail in one turn lose their exceptions.",
     ],
   ]),
@@ -161,7 +161,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "A generator that ends when something is sent to it raises an error.",
     ],
   ]),
-  ...law("python/JavaScriptSide.give", [
+  ...law("python/JavaScriptSide.exportFunction", [
     ["    if (key === undefined) this", "    this", "The same function is a different object each time."],
   ]),
   ...law("python/JavaScriptSide.poll", [
@@ -181,9 +181,13 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "Python no longer recognizes its own exceptions.",
     ],
     [" : this.#exceptionIn(error)", " : 0n", "Python does not catch an exception of its own that a function throws."],
-    ["Py_TPFLAGS.BASE_EXC_SUBCLASS ? handle.held : 0n", "0n ? 0n : handle.held", "Any object of Python's is raised."],
+    [
+      "Py_TPFLAGS.BASE_EXC_SUBCLASS ? handle.reference : 0n",
+      "0n ? 0n : handle.reference",
+      "Any object of Python's is raised.",
+    ],
   ]),
-  ...law("python/HeldException", [
+  ...law("python/RetainedException", [
     ["finalizer.register(this, this.#reference);", "", "An exception is kept for ever, though its error is gone."],
     [
       "    if (object !== 0n) this.#value = this.#reference.python.wrap(object);\n    return this.#value;\n",
@@ -191,13 +195,13 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "An exception can be read from its error only once.",
     ],
     [
-      "handle === undefined ? this.#reference.object : handle.held",
+      "handle === undefined ? this.#reference.object : handle.reference",
       "0n",
       "Python no longer recognizes its exceptions.",
     ],
     ['"drop_traces_if_lone"', '"is_plain_exception"', "What a function has caught keeps the variables of its frames."],
   ]),
-  ...law("python/keepForTurn", [
+  ...law("python/retainForTurn", [
     [
       "  if (ofTurn.length === mostOfTurn) ofTurn[0]?.release();\n",
       "",
@@ -216,7 +220,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/Raised", [
     ["exception.dropTraces();", ";", "An exception keeps the variables of its frames."],
-    ["      keepForTurn(exception);\n", "", "What functions have caught is never released."],
+    ["      retainForTurn(exception);\n", "", "What functions have caught is never released."],
   ]),
   ...law("python/JavaScriptSide.begin", [
     ["    this.#watch.keepAlive(true);\n", "", "The process exits while a call to Python is awaited."],

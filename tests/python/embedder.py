@@ -174,7 +174,7 @@ def poll():
 
 def kept():
     """Return how many structs are kept for consumers, how many capsules are unclaimed, and how many structs in them."""
-    return len(counters.kept), len(unclaimed), len(capsule_structs)
+    return len(counters.retained), len(unclaimed), len(capsule_structs)
 
 
 class GuestTest(unittest.TestCase):

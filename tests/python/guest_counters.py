@@ -16,25 +16,25 @@ def increment(address):
 class CountersTest(unittest.TestCase):
     def test_what_is_kept_is_alive_until_its_counter_is_forgotten(self):
         counters, kept = Counters(), object()
-        address = counters.keep(kept)
+        address = counters.retain(kept)
         self.assertFalse(counters.is_released(address))
         self.assertEqual(counters.released(), [])
         increment(address)
         self.assertTrue(counters.is_released(address))
         self.assertEqual(counters.released(), [address])
-        self.assertIs(counters.forget(address), kept)
-        self.assertEqual((counters.released(), counters.kept, counters.numbers), ([], {}, {}))
+        self.assertIs(counters.release(address), kept)
+        self.assertEqual((counters.released(), counters.retained, counters.numbers), ([], {}, {}))
 
     def test_counters_are_used_again_so_that_they_take_no_more_memory(self):
         counters = Counters()
         for _ in range(10 * Counters.SLAB):
-            counters.forget(counters.keep(object()))
+            counters.release(counters.retain(object()))
         self.assertEqual(len(counters.slabs), 1)
 
     def test_all_that_were_incremented_are_found_and_no_others_however_often_and_wherever_they_lie(self):
         chance = random.Random(1)
         counters = Counters()
-        addresses = [counters.keep(number) for number in range(3 * Counters.SLAB - 5)]
+        addresses = [counters.retain(number) for number in range(3 * Counters.SLAB - 5)]
         self.assertEqual((len(set(addresses)), len(counters.slabs)), (len(addresses), 3))
         for share in 0, 0.01, 0.5, 1:
             chosen = {address for address in addresses if chance.random() < share}
@@ -48,17 +48,17 @@ class CountersTest(unittest.TestCase):
 
     def test_a_counter_that_is_used_again_starts_at_zero(self):
         counters = Counters()
-        address = counters.keep("first")
+        address = counters.retain("first")
         increment(address)
-        counters.forget(address)
-        self.assertEqual(counters.keep("second"), address)
+        counters.release(address)
+        self.assertEqual(counters.retain("second"), address)
         self.assertFalse(counters.is_released(address))
 
     def test_threads_get_counters_of_their_own(self):
         counters, found = Counters(), []
 
         def keep():
-            found.extend([counters.keep(None) for _ in range(500)])
+            found.extend([counters.retain(None) for _ in range(500)])
 
         threads = [threading.Thread(target=keep) for _ in range(4)]
         for thread in threads:

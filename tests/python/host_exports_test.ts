@@ -181,7 +181,7 @@ test(...needs(missing, "an array released in a call by machine code is reclaimed
 def hold_all(count): held.extend(np.from_dlpack(brought) for _ in range(count))
 def hold_capsule(): held.append(brought.__dlpack__(max_version=(1, 0)))
 def drop_last(): del held[-1]
-def counted(): return len(counters.kept)
+def counted(): return len(counters.retained)
 def unclaimed(): return int(counters.numbers_for_javascript[2])
 def bring(array):
     global brought, counters

@@ -144,7 +144,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         struct = ctypes.create_string_buffer(tensor, len(tensor))
         address = ctypes.addressof(struct)
         context, deleter = (8, 16) if is_versioned else (48, 56)  # where manager_ctx and deleter lie
-        ctypes.c_void_p.from_address(address + context).value = counters.keep((self, struct))
+        ctypes.c_void_p.from_address(address + context).value = counters.retain((self, struct))
         ctypes.c_void_p.from_address(address + deleter).value = release_code[len(tensor)]
         return address
 

@@ -145,28 +145,28 @@ def work():
             waiting_count += 1
 
 
-# law python/lent: python/async
+# law python/replaced: python/async
 @contextlib.contextmanager
-def lent():
+def replaced():
     """Let another thread do jobs while this one waits for JavaScript: what it waits for may be one of them.
 
     This one may be a thread of the program's own: nobody knows whether one of the pool waits for it.
     """
     global thread_count, waiting_count
     with threads_lock:
-        is_lent = thread_count > 0
-        is_needed = is_lent and waiting_count < 0
+        is_of_pool = thread_count > 0
+        is_needed = is_of_pool and waiting_count < 0
         if is_needed:
             with contextlib.suppress(RuntimeError):  # the system has no more threads: the next that is free takes it
                 start_thread()
                 thread_count += 1
                 waiting_count += 1
-        if is_lent:
+        if is_of_pool:
             thread_count -= 1
     try:
         yield
     finally:
-        if is_lent:
+        if is_of_pool:
             with threads_lock:
                 thread_count += 1
                 if thread_count > MAX_THREADS and waiting_count > 0:  # one of those that wait for jobs ends
@@ -175,7 +175,7 @@ def lent():
                     jobs.put(END)
 
 
-while_waiting.append(lent)
+while_waiting.append(replaced)
 
 
 # law python/is_awaitable: python/async

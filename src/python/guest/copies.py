@@ -91,7 +91,7 @@ def make_tensor(memory, is_versioned, flags, data, device, type, shape, steps):
     at = ctypes.addressof(axes) if ndim else 0
     tensor = pack(TENSOR, data, *device, ndim, *type, at, at and at + 8 * ndim, 0)
     struct = ctypes.create_string_buffer(VERSIONED if is_versioned else LEGACY)
-    counter, deleter = counters.keep((struct, axes, memory)), release_code[len(struct)]
+    counter, deleter = counters.retain((struct, axes, memory)), release_code[len(struct)]
     if is_versioned:
         whole = pack("<IIQQQ", 1, 3, counter, deleter, flags) + tensor
     else:

@@ -42,7 +42,7 @@ def make_node(one, owner, children, dictionary=None):
     one.n_children, one.children = len(children), ctypes.addressof(node.table) if children else None
     one.dictionary = None if dictionary is None else ctypes.addressof(dictionary.struct)
     one.release = release_code[type(one)]
-    one.private_data = node.counter = counters.keep(node)
+    one.private_data = node.counter = counters.retain(node)
     return node
 
 
@@ -60,11 +60,11 @@ def copy_struct(kind, address, owner):
 
 # law python/end_export: python/arrow_capsules
 def end_export(counter):
-    """Stop keeping what a released struct has kept, and what the structs inside it have: they end with it."""
-    kept = counters.forget(counter)
-    if type(kept) is not Node:
+    """Release what a released struct has retained, and what the structs inside it have: they end with it."""
+    owned = counters.release(counter)
+    if type(owned) is not Node:
         return
-    for child in kept.inner:
+    for child in owned.inner:
         if child.counter not in counters.numbers:
             continue  # it has ended before
         if child.struct.release or counters.is_released(child.counter):

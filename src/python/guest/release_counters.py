@@ -19,9 +19,9 @@ class Counters:
     def __init__(self):
         self.slabs, self.free = [], []
         self.numbers_for_javascript = (ctypes.c_int32 * 3)()  # of pieces, of counters in use, of unclaimed capsules
-        self.kept, self.numbers = {}, {}  # the objects by number, the numbers by address
+        self.retained, self.numbers = {}, {}  # the objects by number, the numbers by address
 
-    def keep(self, kept):
+    def retain(self, thing):
         """Keep an object alive, and return the address of its counter, which is zero."""
         with lock:
             if not self.free:
@@ -32,23 +32,23 @@ class Counters:
             number = self.free.pop()
             slab, _ = self.slabs[number // self.SLAB]
             address = ctypes.addressof(slab) + 4 * (number % self.SLAB)
-            self.kept[number], self.numbers[address] = kept, number
-            self.numbers_for_javascript[1] = len(self.kept)
+            self.retained[number], self.numbers[address] = thing, number
+            self.numbers_for_javascript[1] = len(self.retained)
             return address
 
     def is_released(self, address):
         """Whether the counter at an address is not zero."""
         return ctypes.c_int32.from_address(address).value != 0
 
-    # law python/Counters.forget: python/export_array, python/arrow_capsules
-    def forget(self, address):
-        """Return the object that a counter has kept. The counter can be used again."""
+    # law python/Counters.release: python/export_array, python/arrow_capsules
+    def release(self, address):
+        """Return the object that a counter has retained. The counter can be used again."""
         number = self.numbers.pop(address)
         ctypes.c_int32.from_address(address).value = 0
         self.free.append(number)
-        kept = self.kept.pop(number)
-        self.numbers_for_javascript[1] = len(self.kept)
-        return kept
+        thing = self.retained.pop(number)
+        self.numbers_for_javascript[1] = len(self.retained)
+        return thing
 
     def released(self):
         """Return the addresses of all counters that are not zero."""

@@ -79,7 +79,7 @@ def hand_over(array, alignment):
         # The machine code of DLPack's struct without a version finds its counter where this struct has it, too.
         release=release_code[LEGACY],
     )
-    one.private_data = counters.keep((one, array))
+    one.private_data = counters.retain((one, array))
     capsule = new_capsule(ctypes.addressof(one), BUFFER_OF_VORTEX, does_nothing)
     append_unclaimed(capsule)
     return capsule

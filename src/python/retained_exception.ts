@@ -1,5 +1,5 @@
 /**
- * How long the exception of an error is kept: until the error has been collected, which JavaScript reports between
+ * How long the exception of an error is retained: until the error has been collected, which JavaScript reports between
  * turns of the event loop. A program that catches a million errors one after the other should not keep a million
  * exceptions, so of those that it catches without awaiting anything, outside functions that Python calls, only the last
  * are kept.
@@ -17,9 +17,9 @@ interface Reference {
   object: bigint;
 }
 
-// law python/HeldException: python/raised
-/** An exception that an error keeps. */
-export class HeldException implements Exception {
+// law python/RetainedException: python/raised
+/** An exception that an error retains. */
+export class RetainedException implements Exception {
   readonly #reference: Reference;
   #value: PyObject | null = null;
 
@@ -36,7 +36,7 @@ export class HeldException implements Exception {
 
   get address(): bigint {
     const handle = this.#value === null ? undefined : handleOf(this.#value);
-    return handle === undefined ? this.#reference.object : handle.held;
+    return handle === undefined ? this.#reference.object : handle.reference;
   }
 
   release(): void {
@@ -73,11 +73,11 @@ export class HeldException implements Exception {
 const mostOfTurn = 256;
 
 /** The last of them, oldest first. */
-const ofTurn: HeldException[] = [];
+const ofTurn: RetainedException[] = [];
 
-// law python/keepForTurn: python/raised
+// law python/retainForTurn: python/raised
 /** Keeps an exception while it is one of the last, and from the next microtask on until its error was collected. */
-export function keepForTurn(exception: HeldException): void {
+export function retainForTurn(exception: RetainedException): void {
   if (ofTurn.length === 0) queueMicrotask(endTurn);
   if (ofTurn.length === mostOfTurn) ofTurn[0]?.release();
   ofTurn.push(exception);
