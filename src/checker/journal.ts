@@ -207,11 +207,11 @@ export class Journal {
       if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);
     }
     // An access by the host comes before everything launched later.
-    if (entry.host === null || this.#running.size > 0) this.#keep(this.#entries, entry);
+    if (entry.host === null || this.#running.size > 0) this.#append(this.#entries, entry);
     if (this.#count > this.#sweepAt) this.#sweep();
   }
 
-  #keep(entries: Entries, entry: Entry): void {
+  #append(entries: Entries, entry: Entry): void {
     entries.getOrInsertComputed(entry.allocation, () => new RangeIndex()).add(entry);
     this.#count++;
   }
@@ -300,7 +300,7 @@ export class Journal {
         if (!isSynchronized && !areOrdered(run, other)) this.#addRace(one, other);
       }
     }
-    for (const entry of touched) this.#keep(this.#ofKernels, entry);
+    for (const entry of touched) this.#append(this.#ofKernels, entry);
   }
 
   // law checker/Journal.sweep: checker/kernels

@@ -38,7 +38,7 @@ export async function completion(stream: CudaStream, handle: bigint): Promise<vo
   if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
   // A failed context no longer calls host functions: without these checks the wait would never end.
   const { clearInterval, setInterval } = nodeBuiltin("node:timers");
-  const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);
+  const watch = setInterval(() => hasFailed(stream, handle) && wakeup.abandon(), failureCheck);
   try {
     await wakeup.signalled;
   } finally {

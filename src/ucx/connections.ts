@@ -172,7 +172,7 @@ export class Connections {
     this.#peers = new PeerLiveness(progress, () => this.#keepalive.restart());
     this.#unreported = new UnreportedPeers(context.ucp);
     progress.onLateWake(() => this.#rest());
-    this.#onError = context.resources.keep(callOnError(new WeakRef(this)));
+    this.#onError = context.resources.adopt(callOnError(new WeakRef(this)));
   }
 
   /**
@@ -364,7 +364,7 @@ export class Connections {
         accept: (address) => pending.add(this.#connectToAddress(address, err_mode, { limits, isPaired: true }), greet),
       });
     progress.answerPeers();
-    const release = progress.hold(); // an open listener keeps the process alive
+    const release = progress.retainProcess(); // an open listener keeps the process alive
     const listener = new UcxListener(acceptor, pending, (closed) => {
       this.#listeners.delete(closed);
       release();

@@ -20,7 +20,7 @@ export class ContextResources implements DroppedState {
   readonly #ucp: UcpFunctions;
   /** Keyed by their native resources, which are released here if the worker itself was collected. */
   readonly #workers = new Map<DroppedState, WeakRef<OpenWorker>>();
-  readonly #kept: { close(): void }[] = [];
+  readonly #adopted: { close(): void }[] = [];
   /** Whether UCX was not done with the memory of a worker: the context then stays for the life of the process. */
   #mustStay = false;
   #isClosed = false;
@@ -37,8 +37,8 @@ export class ContextResources implements DroppedState {
   }
 
   /** Closes an object together with the context. */
-  keep<T extends { close(): void }>(one: T): T {
-    this.#kept.push(one);
+  adopt<T extends { close(): void }>(one: T): T {
+    this.#adopted.push(one);
     return one;
   }
 
@@ -63,6 +63,6 @@ export class ContextResources implements DroppedState {
       if (!resources.closed) closeDropped(resources); // the worker was collected, or could not be created
     }
     if (!this.#mustStay) this.#ucp.opening.ucp_cleanup(this.handle);
-    for (const one of this.#kept) one.close();
+    for (const one of this.#adopted) one.close();
   }
 }

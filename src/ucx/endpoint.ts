@@ -66,8 +66,8 @@ export class UcxEndpoint {
     checkMade(handle, "UcxEndpoint", "worker.connect(address)");
     this.#context = context;
     this.#operations = new EndpointOperations(context, handle);
-    this.#messages = new MessageQueue(() => context.progress.hold(), turnIfDue);
-    this.#arrays = new MessageQueue(() => context.progress.hold(), turnIfDue);
+    this.#messages = new MessageQueue(() => context.progress.retainProcess(), turnIfDue);
+    this.#arrays = new MessageQueue(() => context.progress.retainProcess(), turnIfDue);
     this.#sender = new TagSender(this.#operations);
     this.#messageSender = new MessageSender(this.#operations, context.longestHeader);
     this.#remote = new RemoteAccess(this.#operations);
@@ -77,7 +77,7 @@ export class UcxEndpoint {
       this.#rawStream,
       context.handlesErrors,
       () => checkOf(context.address()),
-      () => context.progress.keep(),
+      () => context.progress.retainWorker(),
     );
     this.#lifecycle = new EndpointLifecycle(context, {
       operations: this.#operations,
@@ -204,7 +204,7 @@ export class UcxEndpoint {
    */
   #ownerOf(options: ReceiveOptions): Owner | null {
     const { failure, receives, tags } = this.#operations;
-    if (failure !== undefined && this.#lifecycle.keepsArrived) {
+    if (failure !== undefined && this.#lifecycle.canReceiveArrived) {
       const { mask = everyBit } = options;
       if (this.#context.receiver.probe(tags.toReceive(options), mask) !== null) return null;
     }

@@ -99,8 +99,8 @@ export class EndpointLifecycle {
   readonly #parts: EndpointParts;
   /** Settles once the connection has failed, or is closed. */
   readonly #closed = Promise.withResolvers<CloseReason>();
-  /** Lets the worker be collected again after `closed` was read; once that has settled there is nothing to let go. */
-  #letGo: (() => void) | undefined;
+  /** Lets the worker be collected again after `closed` was read; once that has settled there is nothing to release. */
+  #releaseWorker: (() => void) | undefined;
   /** Settles when a listener may give the endpoint's place to another. */
   readonly #vacated = Promise.withResolvers<void>();
   /** Whether UCX may still be establishing the connection, so that a close by force has to wait. */
@@ -130,12 +130,12 @@ export class EndpointLifecycle {
   /** As {@linkcode UcxEndpoint.closed}. */
   get closed(): Promise<CloseReason> {
     // Whether a promise is awaited cannot be observed: any holder may await it.
-    this.#letGo ??= this.#context.progress.keep();
+    this.#releaseWorker ??= this.#context.progress.retainWorker();
     return this.#closed.promise;
   }
 
   /** Whether what had arrived can still be received after a failure, because the other side had closed in order. */
-  get keepsArrived(): boolean {
+  get canReceiveArrived(): boolean {
     return this.#isPeerClosed && !this.#isDismissed;
   }
 
@@ -307,11 +307,11 @@ export class EndpointLifecycle {
 
   /** Ends all operations and has UCX close the endpoint, once. */
   #leave(flags: number): Promise<void> {
-    this.#leaving ??= this.#giveUp(flags);
+    this.#leaving ??= this.#endAndClose(flags);
     return this.#leaving;
   }
 
-  async #giveUp(flags: number): Promise<void> {
+  async #endAndClose(flags: number): Promise<void> {
     const { operations: own, byteStream, messages, arrays } = this.#parts;
     const { isPaired, progress } = this.#context;
     const closed = new TypeError("The endpoint was closed");
@@ -321,7 +321,7 @@ export class EndpointLifecycle {
     this.#acknowledged.resolve();
     for (const queue of [messages, arrays]) {
       queue.end();
-      for (const message of queue.takeAll((message) => this.#isDismissed || !message.keep())) message.release();
+      for (const message of queue.takeAll((message) => this.#isDismissed || !message.adoptData())) message.release();
     }
     progress.cancelAllOf(own.receives, () => closed);
     if (own.isBusy && own.failure === undefined) this.#context.cutShort();
@@ -358,8 +358,8 @@ export class EndpointLifecycle {
   #settleClosed(reason: CloseReason): void {
     this.#closed.resolve(reason);
     this.#vacated.resolve();
-    this.#letGo?.();
-    this.#letGo = () => {};
+    this.#releaseWorker?.();
+    this.#releaseWorker = () => {};
   }
 
   /** Drops messages not yet taken. */

@@ -174,7 +174,7 @@ export class EndpointOperations {
   putBack(operation: Operation): void {
     operation.release();
     operation.owner?.ended(operation);
-    this.worker.operations.give(operation);
+    this.worker.operations.returnToPool(operation);
   }
 
   /** Begins an operation when its memory is ready and its turn comes, if the limits allow. */
@@ -234,7 +234,7 @@ export class EndpointOperations {
     operation.owner = this.#flushes;
     const { ucp, progress, operations } = this.worker;
     const { signal, clear } = timeLimit(operation.call, limits);
-    await this.#starts.add({ ready: null, release: () => operations.give(operation), signal }, async () => {
+    await this.#starts.add({ ready: null, release: () => operations.returnToPool(operation), signal }, async () => {
       progress.begunForeign(operation, ucp.endpoint.ucp_ep_flush_nbx(handle, operation.parameters));
       await progress.settled(operation, signal);
     }).finally(clear);

@@ -50,7 +50,7 @@ export function takeList(
 ): List {
   const pieces: TakenMemory[] = [];
   const list = new NativeArena();
-  operation.held = {
+  operation.pin = {
     [Symbol.dispose]: () => {
       for (const piece of pieces) piece.release();
       list.close();

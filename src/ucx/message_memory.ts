@@ -135,7 +135,7 @@ function takeBuffer(
   const memoryType = typeOf(buffer, cuda);
   if (memoryType !== UCS_MEMORY_TYPE.HOST && buffer.device !== null) useGpu(buffer.device);
   const pin = buffer.pinned(); // first: a closed buffer is an error
-  memory.held = pin;
+  memory.pin = pin;
   memory.bytes = bytes;
   const piece = cuda === null ? null : cuda.reserve(buffer, bytes);
   if (piece !== null && buffer.stream !== null) {
@@ -160,7 +160,7 @@ function takeStaged(
   piece: StagingPiece,
   doing: Doing,
 ): void {
-  memory.held = {
+  memory.pin = {
     [Symbol.dispose]: () => {
       piece.release();
       pin[Symbol.dispose]();
@@ -196,10 +196,10 @@ function takeForeign(
   const view = StridedMemoryView.from(what);
   try {
     const buffer = takeView(memory, view, doing, cuda, options);
-    const { held } = memory;
-    memory.held = {
+    const { pin } = memory;
+    memory.pin = {
       [Symbol.dispose]: () => {
-        held?.[Symbol.dispose]();
+        pin?.[Symbol.dispose]();
         view.close();
       },
     };
@@ -223,18 +223,18 @@ function takePacked(memory: Memory, view: StridedMemoryView, cuda: PoolStaging |
     using packed = copyToDevice(view, home).buffer;
     return takeBuffer(memory, packed, packed.ptr, packed.size, "send", cuda); // which pins it
   }
-  memory.held = buffer.pinned();
+  memory.pin = buffer.pinned();
   memory.bytes = byteCount(view); // known before the elements are ready
   memory.memoryType = UCS_MEMORY_TYPE.HOST;
   memory.pack = () => {
-    const { held } = memory;
+    const { pin } = memory;
     // By address, without a home stream: everything is ready by now, and there is nothing else to wait for.
     const bytes = MemoryBuffer.fromPointer(buffer.ptr, buffer.size);
     const packed = copyToHost({ offset, layout, dtype, readonly: true, buffer: bytes }).buffer;
-    memory.held = packed;
+    memory.pin = packed;
     memory.address = packed.ptr;
     memory.pack = null;
-    held?.[Symbol.dispose]();
+    pin?.[Symbol.dispose]();
   };
   return buffer;
 }

@@ -149,7 +149,7 @@ export class Operation extends TakenMemory {
   /** Why that copy has failed. */
   failure: Error | null = null;
   /** Why the caller no longer blocks on it, although UCX may never complete it. */
-  gaveUp: { readonly reason: unknown } | null = null;
+  unblocked: { readonly reason: unknown } | null = null;
   /** The request that UCX has allocated, if it is not ours. */
   foreign = 0n;
   readonly #request: bigint;
@@ -369,14 +369,14 @@ export class OperationPool {
     return operation;
   }
 
-  // law ucx/OperationPool.give: ucx/endpoint
+  // law ucx/OperationPool.returnToPool: ucx/endpoint
   /** Takes back an operation that UCX is done with, or has never seen. */
-  give(operation: Operation): void {
+  returnToPool(operation: Operation): void {
     operation.owner = null;
     operation.resolve = null;
     operation.reject = null;
     operation.disarm = null;
-    operation.gaveUp = null;
+    operation.unblocked = null;
     operation.foreign = 0n;
     this.#free.push(operation);
   }

@@ -124,10 +124,10 @@ export class Progress {
   #patience = patienceAtMost;
   #lastSleep = 0;
   #settledAtOnce = 0;
-  /** How many holds keep the process alive although no operation is pending. */
-  #holds = 0;
-  /** Calls of `keep` that have not ended: they keep the worker from being collected, but not the process alive. */
-  #keeps = 0;
+  /** Calls of `retainProcess` that have not ended: the process stays alive although no operation is pending. */
+  #processRetains = 0;
+  /** Calls of `retainWorker` that have not ended: the worker is not collected, but the process may end. */
+  #workerRetains = 0;
   /** Copies that operations wait for. */
   readonly #copies = new PendingCopies();
   /** Callbacks to run once all news has been handled. */
@@ -222,7 +222,7 @@ export class Progress {
     for (let n = 1; !operation.isDone; n++) {
       progress(this.#worker);
       this.#drain();
-      if (operation.gaveUp !== null && left-- === 0) return;
+      if (operation.unblocked !== null && left-- === 0) return;
       if (n % 256 !== 0) continue;
       const now = performance.now();
       if (now > end) return;
@@ -236,11 +236,11 @@ export class Progress {
    * @throws {UcxError} if it has failed, or has not completed
    */
   taken(operation: Operation, timeout?: number): unknown {
-    const { gaveUp } = operation;
-    if (!operation.isDone && gaveUp !== null) {
+    const { unblocked } = operation;
+    if (!operation.isDone && unblocked !== null) {
       operation.isWaitedFor = false;
       this.abandon(operation); // UCX may return it later, or never
-      throw gaveUp.reason;
+      throw unblocked.reason;
     }
     if (!operation.isDone) {
       const { call } = operation;
@@ -250,8 +250,8 @@ export class Progress {
     }
     const failure = errorOf(operation);
     const result = failure === null ? operation.result() : undefined;
-    this.#operations.give(operation);
-    if (failure !== null) throw gaveUp === null ? failure : gaveUp.reason;
+    this.#operations.returnToPool(operation);
+    if (failure !== null) throw unblocked === null ? failure : unblocked.reason;
     return result;
   }
 
@@ -264,7 +264,7 @@ export class Progress {
     if (this.#isStopped || !operation.isBegun || operation.isDone || operation.isAbandoned) return;
     this.#operations.hasGivenUp ||= operation.isTransfer;
     if (operation.isWaitedFor) { // the caller blocks on it
-      operation.gaveUp ??= { reason };
+      operation.unblocked ??= { reason };
       this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
       return;
     }
@@ -333,7 +333,7 @@ export class Progress {
   // law ucx/Progress.wake: ucx/progress
   /** Called when UCX has news, or one of the other descriptors is readable. */
   wake(): void {
-    this.#giveUpTransferred(); // first: UCX writes to no memory while we sleep
+    this.#abandonTransferred(); // first: UCX writes to no memory while we sleep
     const now = performance.now();
     const isSoon = now - this.#lastSleep < soonAfterSleep;
     this.#lastCheck = now; // the callbacks below count as one
@@ -353,9 +353,9 @@ export class Progress {
     this.#onDriven = act;
   }
 
-  // law ucx/Progress.giveUpTransferred: ucx/transferred
+  // law ucx/Progress.abandonTransferred: ucx/transferred
   /** Cancels all operations whose memory was transferred; UCX forgets receives without a message. */
-  #giveUpTransferred(): void {
+  #abandonTransferred(): void {
     if (this.#pending === 0) return;
     for (const operation of this.#operations.transferred()) this.cancel(operation, transferred());
   }
@@ -376,7 +376,7 @@ export class Progress {
   #checkIfDue(now: number): void {
     if (now - this.#lastCheck < checkEvery) return;
     this.#lastCheck = now;
-    this.#giveUpTransferred();
+    this.#abandonTransferred();
     for (const { act } of this.#also) act();
   }
 
@@ -387,32 +387,32 @@ export class Progress {
   }
 
   /** Keeps the process alive, until the returned function is called. */
-  hold(): () => void {
-    this.#holds++;
+  retainProcess(): () => void {
+    this.#processRetains++;
     this.#keepAlive();
-    let isHeld = true;
+    let isRetained = true;
     return () => {
-      if (isHeld) this.#holds--;
-      isHeld = false;
+      if (isRetained) this.#processRetains--;
+      isRetained = false;
       this.#keepAlive();
     };
   }
 
-  // law ucx/Progress.keep: ucx/dropped
+  // law ucx/Progress.retainWorker: ucx/dropped
   /** Keeps the worker from being collected until the returned function is called. Does not keep the process alive. */
-  keep(): () => void {
-    this.#keeps++;
+  retainWorker(): () => void {
+    this.#workerRetains++;
     this.#queueTurn(); // it may be asleep as a worker that is not awaited
-    let isKept = true;
+    let isRetained = true;
     return () => {
-      if (isKept) this.#keeps--; // what ends a wait drives UCX: the next sleep finds out
-      isKept = false;
+      if (isRetained) this.#workerRetains--; // what ends a wait drives UCX: the next sleep finds out
+      isRetained = false;
     };
   }
 
   /** Keeps the process alive until a promise settles that depends on a message from another worker. */
   async waitsFor<T>(news: Promise<T>): Promise<T> {
-    const release = this.hold();
+    const release = this.retainProcess();
     return await news.finally(release);
   }
 
@@ -464,7 +464,7 @@ export class Progress {
 
   /** Whether anything is awaited. */
   get #isAwaited(): boolean {
-    return this.#pending > this.#abandoned || this.#holds > 0;
+    return this.#pending > this.#abandoned || this.#processRetains > 0;
   }
 
   #keepAlive(): void {
@@ -517,12 +517,12 @@ export class Progress {
     if (resolve === null) {
       if (operation.isAbandoned) {
         this.#abandoned--;
-        this.#operations.give(operation);
+        this.#operations.returnToPool(operation);
       }
       return;
     }
     const result = operation.result();
-    this.#operations.give(operation);
+    this.#operations.returnToPool(operation);
     if (disarm !== null) disarm();
     if (failure === null) resolve(result);
     else reject?.(failure);
@@ -532,7 +532,7 @@ export class Progress {
   #settledNow(operation: Operation): Promise<unknown> {
     const failure = errorOf(operation);
     const result = operation.result();
-    this.#operations.give(operation);
+    this.#operations.returnToPool(operation);
     if (failure !== null) return Promise.reject(failure);
     // Already settled promises would never let the event loop turn.
     if (++this.#settledAtOnce % 16 !== 0 || performance.now() - this.#lastTurn < turnEvery) {
@@ -598,7 +598,9 @@ export class Progress {
     }
     const hasEnded = this.#poll(turnAtMost, true) > 0; // its awaiter runs first, and may have more work for UCX
     const isIdle = this.#pending === 0 && !hasEnded && this.#copies.isEmpty;
-    if (isIdle && !this.#answersPeers && this.#holds === 0 && this.#keeps === 0) return void awaited.delete(this);
+    if (isIdle && !this.#answersPeers && this.#processRetains === 0 && this.#workerRetains === 0) {
+      return void awaited.delete(this);
+    }
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
     const isPolling = hasEnded || !this.#isQuiet || // UCX's remaining work triggers no wakeup
       this.#copies.areDueWithin(patienceAtMost) ||
@@ -622,7 +624,7 @@ export class Progress {
     const watch = this.#resources.watch ??= this.#watchWorker();
     watch.keepAlive(this.#isAwaited);
     watch.start();
-    if (this.#isAwaited || this.#keeps > 0) awaited.add(this);
+    if (this.#isAwaited || this.#workerRetains > 0) awaited.add(this);
     else awaited.delete(this); // until it wakes up only the program references it
   }
 

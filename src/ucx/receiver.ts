@@ -131,7 +131,7 @@ export class Receiver {
     this.#worker = resources.handle;
     this.#operations = resources.operations;
     this.#progress = progress;
-    this.#info = resources.keep(new NativeArena()).struct(ucp_tag_recv_info_t);
+    this.#info = resources.adopt(new NativeArena()).struct(ucp_tag_recv_info_t);
     this.#unexpected = maxUnexpected === Infinity ? null : new UnexpectedMessages(resources, progress, maxUnexpected);
   }
 
@@ -376,7 +376,7 @@ export class Receiver {
       return buffer === null ? undefined : order(buffer);
     } catch (error) {
       operation.release();
-      this.#operations.give(operation);
+      this.#operations.returnToPool(operation);
       throw error;
     }
   }
@@ -426,7 +426,7 @@ export class Receiver {
     const { signal, clear } = timeLimit(operation.call, limits, operation.owner?.over);
     const release = () => {
       operation.release();
-      this.#operations.give(operation);
+      this.#operations.returnToPool(operation);
     };
     return this.#starts.add({ ready, release, signal }, () => {
       if (operation.isTransferred) {

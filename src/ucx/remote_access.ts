@@ -186,7 +186,7 @@ export class RemoteAccess {
     const [given, reply] = [memory.out("u64"), memory.out("u64")];
     given.value = compare ?? operand;
     reply.value = operand;
-    slot.held = memory; // until UCX is done with it
+    slot.pin = memory; // until UCX is done with it
     const answer = { value: 0n };
     slot.ending = answering(answer, reply, bytes, remote);
     await own.later<void>(slot, this.#ordered(null), options, () => {

@@ -111,9 +111,9 @@ export class UcxMemoryRegion {
       ucp.memory.ucp_mem_unmap(context.context, made.value);
       throw error;
     }
-    this.#registration = new Registration(context, made.value, memory.held ?? memory.own);
+    this.#registration = new Registration(context, made.value, memory.pin ?? memory.own);
     this.worker = context.worker;
-    memory.held = null;
+    memory.pin = null;
   }
 
   /**

@@ -9,7 +9,7 @@ import type { BufferInUse, BuffersInUse } from "./buffers_in_use.ts";
 import type { PendingCopy } from "./pending_copies.ts";
 
 /** Keeps memory in place. */
-export interface Hold extends Disposable {
+export interface Pin extends Disposable {
   /** What it consists of, if that is several pieces. */
   readonly pieces?: readonly TakenMemory[];
 }
@@ -19,7 +19,7 @@ export class TakenMemory {
   /** The type passed to UCX: a `ucs_memory_type_t`. */
   memoryType: number = UCS_MEMORY_TYPE.HOST;
   /** Keeps the memory in place: a pin. Null for JavaScript's own, which {@linkcode own} keeps. */
-  held: Hold | null = null;
+  pin: Pin | null = null;
   /** Copies elements that are not contiguous to memory that is, once they are ready; null if not needed. */
   pack: (() => void) | null = null;
   /** The copy to the memory that UCX uses, if that is not the memory given. */
@@ -86,7 +86,7 @@ export class TakenMemory {
    */
   get isTransferred(): boolean {
     const own = this.#own;
-    if (own === null) return this.held?.pieces?.some(({ isTransferred }) => isTransferred) === true;
+    if (own === null) return this.pin?.pieces?.some(({ isTransferred }) => isTransferred) === true;
     return bufferOf(own).byteLength === 0; // a DataView would throw
   }
 
@@ -95,22 +95,22 @@ export class TakenMemory {
   watch(buffers: BuffersInUse): void {
     const own = this.#own;
     if (own !== null) this.#watched ??= buffers.use(bufferOf(own));
-    else this.held?.pieces?.forEach((piece) => piece.watch(buffers));
+    else this.pin?.pieces?.forEach((piece) => piece.watch(buffers));
   }
 
   // law ucx/TakenMemory.release: ucx/unclosed
   /** Releases the memory. */
   release(): void {
-    const { held } = this;
+    const { pin } = this;
     const watched = this.#watched;
     this.#watched = null;
     watched?.among.free(watched);
-    this.held = null;
+    this.pin = null;
     this.pack = null;
     this.copy = null;
     this.landing = null;
     this.#own = null;
-    held?.[Symbol.dispose]();
+    pin?.[Symbol.dispose]();
   }
 }
 

@@ -104,7 +104,7 @@ export class Ucx {
       const knowsCuda = (memory_types & (1n << BigInt(UCS_MEMORY_TYPE.CUDA))) !== 0n;
       this.hasCuda = knowsCuda && this.transports().some((name) => name.startsWith("cuda"));
       this.#cuda = this.hasCuda
-        ? this.#resources.keep(new PoolStaging(stagingBytes, (device) => !device.isSimulated))
+        ? this.#resources.adopt(new PoolStaging(stagingBytes, (device) => !device.isSimulated))
         : null;
       this.#requestBytes = request_size;
     } catch (error) {

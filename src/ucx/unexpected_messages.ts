@@ -40,7 +40,7 @@ export class UnexpectedMessages {
     this.#resources = resources;
     this.#progress = progress;
     this.#limit = limit;
-    this.#info = resources.keep(new NativeArena()).struct(ucp_tag_recv_info_t);
+    this.#info = resources.adopt(new NativeArena()).struct(ucp_tag_recv_info_t);
     progress.onDriven(() => this.#collect());
   }
 

@@ -137,8 +137,8 @@ export class UcxWorker {
   readonly #progress: Progress;
   readonly #receiver: Receiver;
   readonly #active: readonly ActiveMessages[];
-  readonly #messages = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold(), turnIfDue);
-  readonly #arrays = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold(), turnIfDue);
+  readonly #messages = new MessageQueue<UcxActiveMessage>(() => this.#progress.retainProcess(), turnIfDue);
+  readonly #arrays = new MessageQueue<UcxActiveMessage>(() => this.#progress.retainProcess(), turnIfDue);
   readonly #limits: Required<WorkerLimits>;
   #dropped = 0;
   #longestHeader: number | undefined;
@@ -180,7 +180,7 @@ export class UcxWorker {
         cuda: context.cuda,
         progress: this.#progress,
         // A failed endpoint's messages have no consumer: they do not go to the worker, either.
-        deliver: (message, from) => this.#connections.find(from)?.deliver(message, kind) ?? this.#keep(mine, message),
+        deliver: (message, from) => this.#connections.find(from)?.deliver(message, kind) ?? this.#accept(mine, message),
       }, format);
     this.#active = [
       receive("message", this.#messages, protocol.messages),
@@ -376,7 +376,7 @@ export class UcxWorker {
       return new UcxMemoryRegion({ ucp, context, regions, worker: this }, operation);
     } finally {
       operation.release();
-      operations.give(operation);
+      operations.returnToPool(operation);
     }
   }
 
@@ -460,9 +460,9 @@ export class UcxWorker {
     this.#handle = 0n;
   }
 
-  // law ucx/UcxWorker.keep: ucx/active_messages
+  // law ucx/UcxWorker.accept: ucx/active_messages
   /** @returns whether a message that no endpoint takes is accepted */
-  #keep(queue: MessageQueue<UcxActiveMessage>, message: UcxActiveMessage): boolean {
+  #accept(queue: MessageQueue<UcxActiveMessage>, message: UcxActiveMessage): boolean {
     const waiting = this.#messages.size + this.#arrays.size;
     if (excessOf(this.#limits, waiting, message.length) === null) return queue.push(message);
     this.#dropped++;

@@ -72,8 +72,8 @@ export class WorkerResources implements DroppedState {
   readonly endpoints: Set<bigint> = new Set();
   /** Tagged messages that were taken and not received. */
   readonly taken: Set<bigint> = new Set();
-  /** Data of active messages that UCX has lent. */
-  readonly lent: Set<bigint> = new Set();
+  /** Data of active messages, borrowed from UCX. */
+  readonly borrowed: Set<bigint> = new Set();
   /** Wakes the worker up, once it has slept. */
   watch: ReadableWatch | undefined;
   /** What else it wakes up for: closed after its last sleep. */
@@ -81,7 +81,7 @@ export class WorkerResources implements DroppedState {
   readonly #version: string;
   readonly #owner: WorkerOwner;
   /** Callbacks that UCX calls, and memory that it writes to. */
-  readonly #kept: Closable[] = [];
+  readonly #adopted: Closable[] = [];
   #isClosed = false;
   /** Whether UCX could not answer connecting peers before their endpoints were closed, if it was waited for. */
   #isAnswering: boolean | undefined;
@@ -102,8 +102,8 @@ export class WorkerResources implements DroppedState {
   }
 
   /** Closes an object once UCX makes no more calls. */
-  keep<T extends Closable>(one: T): T {
-    this.#kept.push(one);
+  adopt<T extends Closable>(one: T): T {
+    this.#adopted.push(one);
     return one;
   }
 
@@ -146,7 +146,7 @@ export class WorkerResources implements DroppedState {
     this.answer(progress);
     for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);
     for (const message of this.taken) this.discard(progress, message);
-    for (const data of this.lent) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);
+    for (const data of this.borrowed) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);
     this.#endConnections(progress);
     const isAnswering = isBefore(this.#version, 14) && this.#isAnswering !== false && this.#flushesLong(progress);
     progress.stop(reason);
@@ -204,7 +204,7 @@ export class WorkerResources implements DroppedState {
     const { ucp_tag_msg_recv_nbx } = this.ucp.tag;
     const { address, count, parameters } = receive;
     progress.begunOwn(receive, ucp_tag_msg_recv_nbx(this.handle, address, count, message, parameters));
-    if (receive.isDone) this.operations.give(receive);
+    if (receive.isDone) this.operations.returnToPool(receive);
     else progress.abandon(receive);
   }
 
@@ -253,6 +253,6 @@ export class WorkerResources implements DroppedState {
     for (const operation of this.operations.pending()) operation.release(); // UCX has forgotten them
     this.operations.close();
     for (const region of this.regions) region.close();
-    for (const one of this.#kept) one.close();
+    for (const one of this.#adopted) one.close();
   }
 }

@@ -20,7 +20,7 @@ export interface Wakeup {
   readonly callback: bigint;
   /** The argument of that function: the function that receives it owns the descriptor that it represents. */
   readonly argument: bigint;
-  /** Settles when the signal was given, cancelled or given up. */
+  /** Settles when the signal was given, cancelled or abandoned. */
   readonly signalled: Promise<void>;
   /** Gives the signal from here. Only before native code has received the argument, or if it has refused it. */
   cancel(): void;
@@ -28,7 +28,7 @@ export interface Wakeup {
    * Settles `signalled` although native code has received the argument, still owns it and may still use it. If it never
    * does, as in a lost context, a descriptor stays open.
    */
-  giveUp(): void;
+  abandon(): void;
 }
 
 let closeAddress = 0n;
@@ -60,7 +60,7 @@ export function createWakeup(): Wakeup {
     argument: BigInt(closing),
     signalled,
     cancel: () => void files.close(closing),
-    giveUp: () => {
+    abandon: () => {
       if (isListening) sockets.shutdown(listening, SHUT_RDWR);
     },
   };

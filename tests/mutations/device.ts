@@ -21,7 +21,7 @@ export const deviceMutations: readonly Mutation[] = [
     ],
     ["const asked = innermost(driver)", "const asked = driver", "A wait orders work that was enqueued after it."],
     [
-      "const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);",
+      "const watch = setInterval(() => hasFailed(stream, handle) && wakeup.abandon(), failureCheck);",
       "const watch = setInterval(() => {}, failureCheck);",
       "A failed context, which makes no callbacks any more, is awaited for ever.",
     ],
@@ -39,7 +39,7 @@ export const deviceMutations: readonly Mutation[] = [
     ["\n    await wakeup.signalled;\n", "", "The promise of completed() settles before the work is done."],
     ["\n  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is awaited for ever."],
     [
-      "hasFailed(stream, handle) && wakeup.giveUp()",
+      "hasFailed(stream, handle) && wakeup.abandon()",
       "hasFailed(stream, handle) && wakeup.cancel()",
       "A file descriptor of the program is closed.",
     ],

@@ -302,7 +302,7 @@ export const ucxMutations: readonly Mutation[] = [
     [" || next > 1", "", "Other bytes are mistaken for a header."],
   ]),
   ...law("ucx/takePacked", [
-    ["    held?.[Symbol.dispose]();\n", "", "A buffer whose elements were copied stays pinned."],
+    ["    pin?.[Symbol.dispose]();\n", "", "A buffer whose elements were copied stays pinned."],
     [
       "  memory.bytes = byteCount(view); // known before the elements are ready\n",
       "",
@@ -405,7 +405,11 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/EndpointOperations.flush", [
-    ["operations.give(operation), signal }", "operations.give(operation) }", "A flush in a queue ignores its limits."],
+    [
+      "operations.returnToPool(operation), signal }",
+      "operations.returnToPool(operation) }",
+      "A flush in a queue ignores its limits.",
+    ],
   ]),
   ...law("ucx/EndpointOperations.takeReceive", [
     ["    operation.owner = this.receives;\n", "", "A receive outlives its endpoint, and waits for ever."],
@@ -609,7 +613,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/checkLimitNumbers", [
     ['typeof value === "number" && value >= 1', "true", "Any value is accepted as a limit."],
   ]),
-  ...law("ucx/UcxWorker.keep", [
+  ...law("ucx/UcxWorker.accept", [
     ["    this.#dropped++;\n", "", "Dropped messages are not counted."],
     [
       "if (excessOf(this.#limits, waiting, message.length) === null) ",
@@ -617,7 +621,7 @@ export const ucxMutations: readonly Mutation[] = [
       "Messages of unknown peers fill the memory.",
     ],
   ]),
-  ...law("ucx/UcxActiveMessage.keep", [
+  ...law("ucx/UcxActiveMessage.adoptData", [
     [
       'if (place === "sender") return false;',
       'if (place === "sender") return true;',
@@ -879,7 +883,7 @@ export const ucxMutations: readonly Mutation[] = [
       "UCX gets memory before it is ready.",
     ],
     [
-      "  memory.held = pin;\n",
+      "  memory.pin = pin;\n",
       "  pin[Symbol.dispose]();\n",
       "Memory of a queued message is freed when its buffer is closed.",
     ],
@@ -958,7 +962,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/WorkerResources.discard", [
     [
-      "    if (receive.isDone) this.operations.give(receive);\n",
+      "    if (receive.isDone) this.operations.returnToPool(receive);\n",
       "    if (receive.isDone);\n",
       "Each dropped message costs an operation.",
     ],
@@ -1000,14 +1004,14 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/TakenMemory.isTransferred", [
     ["return bufferOf(own).byteLength === 0;", "return false;", "Received data is read from the wrong memory."],
     [
-      "this.held?.pieces?.some(({ isTransferred }) => isTransferred) === true",
+      "this.pin?.pieces?.some(({ isTransferred }) => isTransferred) === true",
       "false",
       "A list is sent from memory that now belongs to another thread.",
     ],
   ]),
   ...law("ucx/TakenMemory.watch", [
     [
-      "else this.held?.pieces?.forEach((piece) => piece.watch(buffers));",
+      "else this.pin?.pieces?.forEach((piece) => piece.watch(buffers));",
       "",
       "Nobody notices that a piece of a message was transferred while the worker slept.",
     ],
@@ -1061,7 +1065,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     [" && one.isTransferred", "", "A worker that wakes up ends every operation."],
   ]),
-  ...law("ucx/Progress.giveUpTransferred", [
+  ...law("ucx/Progress.abandonTransferred", [
     [
       "this.cancel(operation, transferred());",
       "void operation;",
@@ -1090,7 +1094,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/OperationPool.take", [
     ["    operation.isAbandoned = false;\n", "", "An operation is returned to the pool while it is still awaited."],
   ]),
-  ...law("ucx/OperationPool.give", [
+  ...law("ucx/OperationPool.returnToPool", [
     ["    operation.foreign = 0n;\n", "", "A UCX request is freed twice."],
   ]),
   ...law("ucx/OperationPool.next", [
@@ -1163,45 +1167,45 @@ export const ucxMutations: readonly Mutation[] = [
       "An idle worker keeps the process alive.",
     ],
     [
-      "if (this.#isAwaited || this.#keeps > 0) awaited.add(this);",
+      "if (this.#isAwaited || this.#workerRetains > 0) awaited.add(this);",
       "if (false) void 0;",
       "A wait for a worker's message never ends.",
     ],
     [
-      "this.#isAwaited || this.#keeps > 0) awaited",
+      "this.#isAwaited || this.#workerRetains > 0) awaited",
       "this.#isAwaited) awaited",
       "A wait for the end of an endpoint never completes.",
     ],
     ["else awaited.delete(this);", "else awaited.add(this);", "A worker that has slept is never collected."],
     ["progress.deref()?.wake()", "this.wake()", "A sleeping worker is never collected."],
   ]),
-  ...law("ucx/Progress.keep", [
+  ...law("ucx/Progress.retainWorker", [
     [
-      "    this.#keeps++;\n    this.#queueTurn();",
-      "    this.#keeps++;",
+      "    this.#workerRetains++;\n    this.#queueTurn();",
+      "    this.#workerRetains++;",
       "A wait for the end of a sleeping endpoint never completes.",
     ],
-    ["if (isKept) this.#keeps--;", "", "A worker is kept alive after a wait for an end."],
+    ["if (isRetained) this.#workerRetains--;", "", "A worker is kept alive after a wait for an end."],
   ]),
   ...law("ucx/EndpointLifecycle.closed", [
     [
-      "    this.#letGo ??= this.#context.progress.keep();\n",
+      "    this.#releaseWorker ??= this.#context.progress.retainWorker();\n",
       "",
       "A worker is collected while the end of its endpoint is awaited.",
     ],
   ]),
   ...law("ucx/EndpointLifecycle.settleClosed", [
-    ["    this.#letGo?.();\n", "", "A worker is kept alive for an end that has arrived since."],
-    ["    this.#letGo = () => {};\n", "", "A worker is kept alive for an end that has already arrived."],
+    ["    this.#releaseWorker?.();\n", "", "A worker is kept alive for an end that has arrived since."],
+    ["    this.#releaseWorker = () => {};\n", "", "A worker is kept alive for an end that has already arrived."],
   ]),
   ...law("ucx/ByteStream.streams", [
     [
-      "this.#notify, this.#keep());\n      if (this.#over !== undefined) this.#reader",
+      "this.#notify, this.#retainWorker());\n      if (this.#over !== undefined) this.#reader",
       "this.#notify, () => {});\n      if (this.#over !== undefined) this.#reader",
       "A wait for the end of a stream that is read never completes.",
     ],
     [
-      "this.#waitsFor, this.#keep()",
+      "this.#waitsFor, this.#retainWorker()",
       "this.#waitsFor, () => {}",
       "A wait for the end of a stream that is written never completes.",
     ],
@@ -1255,7 +1259,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A message that was taken and dropped is never freed.",
     ],
     [
-      "    for (const data of this.lent) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);\n",
+      "    for (const data of this.borrowed) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);\n",
       "",
       "Data of a message that was dropped are never freed.",
     ],
@@ -1299,7 +1303,7 @@ export const ucxMutations: readonly Mutation[] = [
     [" && !isBefore(version, 14)", "", "IPv6 is expected of a version that does not have it."],
   ]),
   ...law("ucx/WorkerResources.destroy", [
-    ["    for (const one of this.#kept) one.close();\n", "", "Callbacks for UCX are kept as long as the process."],
+    ["    for (const one of this.#adopted) one.close();\n", "", "Callbacks for UCX are kept as long as the process."],
   ]),
   ...law("ucx/UcxMemoryRegion.constructor", [
     [
@@ -1334,8 +1338,8 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxEndpoint.ownerOf", [
     [
-      "failure !== undefined && this.#lifecycle.keepsArrived",
-      "false && this.#lifecycle.keepsArrived",
+      "failure !== undefined && this.#lifecycle.canReceiveArrived",
+      "false && this.#lifecycle.canReceiveArrived",
       "A message that arrived before the other side closed cannot be received.",
     ],
   ]),

@@ -63,7 +63,7 @@ const shapes = {
       piece.useOwn(new Uint8Array(buffer, 1, 3));
       return piece;
     });
-    operation.held = { pieces, [Symbol.dispose]: () => pieces.forEach((piece) => piece.release()) };
+    operation.pin = { pieces, [Symbol.dispose]: () => pieces.forEach((piece) => piece.release()) };
   },
 } as const;
 const shape = fc.constantFrom(...Object.keys(shapes) as (keyof typeof shapes)[]); // its own keys
@@ -101,7 +101,7 @@ test("an operation in flight is found as soon as its memory was transferred, wha
         for (const { operation } of inFlight.splice(step.which % Math.max(1, inFlight.length), 1)) {
           operation.isDone = true;
           operation.release();
-          operations.give(operation);
+          operations.returnToPool(operation);
         }
       } else if (step.do === "abandon") {
         const one = inFlight[step.which % Math.max(1, inFlight.length)];

@@ -421,7 +421,7 @@ test("a worker whose UCX can send everything once its endpoints are closed is de
 test("callbacks that UCX calls are closed once, and only after the worker", () => {
   const ucp = new ScriptedUcp();
   const resources = scriptedResources(ucp);
-  resources.keep({ close: () => ucp.log.push("close") });
+  resources.adopt({ close: () => ucp.log.push("close") });
   resources.close();
   resources.close();
   assertEquals(ucp.log, ["ucp_worker_destroy", "close"]);

@@ -64,7 +64,7 @@ test("any number of completed operations are read once each, in order of complet
       if (operation === undefined || expected === undefined) return;
       assertEquals([operation.status, operation.result()], [expected.status, expected.result]);
       operation.isDone = true;
-      operations.give(operation);
+      operations.returnToPool(operation);
     };
     for (const step of program) {
       if (step.do === "begin") {

@@ -66,9 +66,9 @@ test("however a wakeup ends, it settles, and never closes a file of the program"
         settled.push(wakeup.signalled);
         if (end.startsWith("signalled")) signal(wakeup);
         open(); // takes the number of a closed descriptor
-        if (end.endsWith("given up")) wakeup.giveUp();
+        if (end.endsWith("given up")) wakeup.abandon();
         if (end.startsWith("given up")) {
-          wakeup.giveUp();
+          wakeup.abandon();
           open();
           if (end.endsWith("signalled")) signal(wakeup);
           else leftOpen++; // held for native code, which never signalled
@@ -77,7 +77,7 @@ test("however a wakeup ends, it settles, and never closes a file of the program"
         open();
         await wakeup.signalled;
         open();
-        if (end !== "cancelled") wakeup.giveUp(); // too late, and harmless
+        if (end !== "cancelled") wakeup.abandon(); // too late, and harmless
       }
       await Promise.all(settled);
       for (const file of files) {

@@ -24,7 +24,7 @@ export function captureCalls(checker: CheckerState, inner: DriverGroups["capture
       const { of } = stream?.capture ?? { of: null };
       if (of === null || code === CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) return code;
       checker.endCapture(of);
-      if (code === 0) keepGraph(checker, checker.reader.word(out), of);
+      if (code === 0) rememberGraph(checker, checker.reader.word(out), of);
       return code;
     },
     cuStreamUpdateCaptureDependencies(handle, dependencies, count, flags) {
@@ -36,7 +36,7 @@ export function captureCalls(checker: CheckerState, inner: DriverGroups["capture
   };
 }
 
-function keepGraph(checker: CheckerState, handle: bigint, { nodes, opaque }: Capture): void {
+function rememberGraph(checker: CheckerState, handle: bigint, { nodes, opaque }: Capture): void {
   checker.graphs.set(handle, { nodes, opaque, isEmpty: false, last: [], examined: false });
   checker.lifetimes.created("graph", handle, "cuStreamEndCapture");
 }

@@ -154,7 +154,7 @@ export class Kernel {
     if (code === NEEDS_CONTEXT) code = this.#launchWithin([gx, gy, gz, bx, by, bz], sharedBytes, on, pointers);
     if (code !== CUresult.CUDA_SUCCESS) throw launchError(this, code, [gx, gy, gz, bx, by, bz], sharedBytes);
     const capture = captureOf(stream);
-    if (capture !== null) this.#keep(args, capture);
+    if (capture !== null) this.#retain(args, capture);
   }
 
   /** An attribute of the kernel. */
@@ -251,7 +251,7 @@ export class Kernel {
   }
 
   /** Keeps the resources of this launch until the graph is gone. */
-  #keep(args: readonly KernelArg[], capture: StreamCapture): void {
+  #retain(args: readonly KernelArg[], capture: StreamCapture): void {
     capture.retain({ home: () => null, retained: this.#retainCode() });
     for (const arg of args) if (isMemory(arg)) pinWithCapture(arg, capture);
   }

@@ -67,7 +67,7 @@ export class ActiveMessages implements MessageTaker {
   constructor(context: ActiveMessageContext, format: ActiveMessageFormat) {
     this.#format = format;
     this.#context = { ...context, forget: (gone) => this.#open.delete(gone) };
-    context.resources.keep(handleMessages(context.resources, format.id, this));
+    context.resources.adopt(handleMessages(context.resources, format.id, this));
   }
 
   /** Called by UCX. */
@@ -87,14 +87,14 @@ export class ActiveMessages implements MessageTaker {
     const place: Place = where === "call" || (where === "borrowed" && length === 0) ? "none" : where;
     const bytes = place === "none" ? copyOf(data, length) : null;
     const message = new UcxActiveMessage(this.#context, header, length, { place, data, bytes });
-    const { lent } = this.#context.resources;
+    const { borrowed } = this.#context.resources;
     if (place !== "none") {
       this.#open.add(message);
-      lent.add(data);
+      borrowed.add(data);
     }
     if (!this.#context.deliver(message, from) && place !== "none") {
       this.#open.delete(message);
-      lent.delete(data);
+      borrowed.delete(data);
       return false; // UCX reclaims data that are not kept
     }
     return place !== "none";
@@ -190,7 +190,7 @@ export class UcxActiveMessage {
     checkLimits(options);
     const over = this.#data.place === "sender" ? this.#over : undefined; // all other data have arrived
     this.#isHere(over);
-    const { operations, lent } = this.#context.resources;
+    const { operations, borrowed } = this.#context.resources;
     const operation = operations.take();
     let memory: List;
     try {
@@ -198,7 +198,7 @@ export class UcxActiveMessage {
       this.#isHere(over); // again: another library's array is called for its memory, and may have received it
     } catch (error) {
       operation.release();
-      operations.give(operation);
+      operations.returnToPool(operation);
       throw error;
     }
     this.#state = "taken";
@@ -210,7 +210,7 @@ export class UcxActiveMessage {
     } catch (error) {
       if (this.#state === "taken") this.release(); // else that was done
       operation.release();
-      operations.give(operation);
+      operations.returnToPool(operation);
       clear();
       throw error;
     }
@@ -218,7 +218,7 @@ export class UcxActiveMessage {
     this.#context.forget(this);
     operation.pack?.();
     if (this.#data.place === "sender") {
-      lent.delete(this.#data.data);
+      borrowed.delete(this.#data.data);
       await this.#recvFromSender(operation, signal).finally(clear);
     } else {
       clear();
@@ -226,7 +226,7 @@ export class UcxActiveMessage {
         await this.#copyTo(memory);
       } finally {
         operation.release();
-        operations.give(operation);
+        operations.returnToPool(operation);
       }
     }
   }
@@ -268,7 +268,7 @@ export class UcxActiveMessage {
   }
 
   // law ucx/UcxActiveMessage.copyTo: ucx/message_on_gpu, ucx/message_list
-  /** Copies data that have arrived to their destination, and returns what UCX has lent. */
+  /** Copies data that have arrived to their destination, and returns what was borrowed from UCX. */
   async #copyTo(memory: List): Promise<void> {
     const { place, data, bytes } = this.#data;
     const { memory: { memcpy } } = libc();
@@ -299,14 +299,14 @@ export class UcxActiveMessage {
     await Promise.all(ends);
   }
 
-  // law ucx/UcxActiveMessage.keep: ucx/active_messages
+  // law ucx/UcxActiveMessage.adoptData: ucx/active_messages
   /**
    * Makes the data our own, because the endpoint that they came through is closing. Called by the endpoint.
    *
    * @internal
    * @returns false if they are still at the sender
    */
-  keep(): boolean {
+  adoptData(): boolean {
     const { place, data } = this.#data;
     if (place === "sender") return false;
     if (place === "none" || this.#state !== "here") return true;
@@ -316,9 +316,9 @@ export class UcxActiveMessage {
   }
 
   #releaseData(data: bigint): void {
-    const { ucp, handle, lent } = this.#context.resources;
+    const { ucp, handle, borrowed } = this.#context.resources;
     this.#context.forget(this);
-    lent.delete(data);
+    borrowed.delete(data);
     ucp.activeMessage.ucp_am_data_release(handle, data);
   }
 

@@ -57,14 +57,14 @@ export function handleMessages(
     const view = new DataView(ffiPort().memory(parameters, layoutOf(ucp_am_recv_param_t).size));
     const attributes = view.getBigUint64(field.recv_attr, littleEndian);
     const has = (bit: bigint) => (attributes & bit) !== 0n;
-    const isKept = reference.deref()?.takeIncoming({
+    const isTaken = reference.deref()?.takeIncoming({
       header: copyOf(header, Number(headerLength)),
       data,
       length: Number(length),
       place: has(UCP_AM_RECV_ATTR.FLAG_RNDV) ? "sender" : has(UCP_AM_RECV_ATTR.FLAG_DATA) ? "borrowed" : "call",
       from: has(UCP_AM_RECV_ATTR.FIELD_REPLY_EP) ? view.getBigUint64(field.reply_ep, littleEndian) : 0n,
     });
-    return isKept === true ? ucs_status_t.UCS_INPROGRESS : ucs_status_t.UCS_OK;
+    return isTaken === true ? ucs_status_t.UCS_INPROGRESS : ucs_status_t.UCS_OK;
   });
   using arena = new NativeArena();
   const parameters = arena.struct(ucp_am_handler_param_t);

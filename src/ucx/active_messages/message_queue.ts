@@ -53,11 +53,11 @@ export class MessageQueue<T> {
     });
   }
 
-  /** Gives an item to the first taker, or keeps it. */
-  #add(item: T, keep: () => void): boolean {
+  /** Gives an item to the first taker, or stores it. */
+  #add(item: T, store: () => void): boolean {
     if (this.#isOver) return false;
     const take = this.#takers.shift();
-    if (take === undefined) keep();
+    if (take === undefined) store();
     else take(item);
     this.#releaseIfIdle();
     return true;

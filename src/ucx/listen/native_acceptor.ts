@@ -92,7 +92,7 @@ class Listener implements NativeListener {
       onRequest.close();
       throw error;
     }
-    resources.keep(onRequest);
+    resources.adopt(onRequest);
     resources.listeners.add(this);
   }
 

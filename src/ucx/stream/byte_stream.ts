@@ -21,7 +21,7 @@ export class ByteStream {
   #cancelled: StreamControl | undefined;
   #isClosing = false;
   readonly #canNotify: boolean;
-  readonly #keep: () => () => void;
+  readonly #retainWorker: () => () => void;
   /** Why reading and writing have ended. */
   #over: { readonly reason: unknown } | undefined;
 
@@ -29,17 +29,17 @@ export class ByteStream {
    * @param canNotify whether the other side can be notified of the end: without error handling, a message to an
    *   endpoint that was closed meanwhile aborts its process with a failed assertion in UCX
    * @param sender the checksum of this worker's address
-   * @param keep keeps the worker from being collected, until the returned function is called: as long as a stream is
-   *   open its end may be awaited
+   * @param retainWorker keeps the worker from being collected until the returned function is called: as long as a
+   *   stream is open its end may be awaited
    */
   constructor(
     own: EndpointOperations,
     raw: RawStream,
     canNotify: boolean,
     sender: () => number,
-    keep: () => () => void,
+    retainWorker: () => () => void,
   ) {
-    this.#keep = keep;
+    this.#retainWorker = retainWorker;
     this.#raw = raw;
     this.#canNotify = canNotify;
     this.#notify = (control) => {
@@ -52,7 +52,7 @@ export class ByteStream {
   // law ucx/ByteStream.streams: ucx/dropped
   get readable(): ReadableStream<Uint8Array<ArrayBuffer>> {
     if (this.#reader === undefined) {
-      this.#reader = new ByteReader(this.#raw, this.#notify, this.#keep());
+      this.#reader = new ByteReader(this.#raw, this.#notify, this.#retainWorker());
       if (this.#over !== undefined) this.#reader.fail(this.#over.reason);
     }
     return this.#reader.readable;
@@ -60,7 +60,7 @@ export class ByteStream {
 
   get writable(): WritableStream<Uint8Array> {
     if (this.#writer === undefined) {
-      this.#writer = new ByteWriter(this.#raw, this.#notify, this.#waitsFor, this.#keep());
+      this.#writer = new ByteWriter(this.#raw, this.#notify, this.#waitsFor, this.#retainWorker());
       if (this.#over !== undefined) this.#writer.fail(this.#over.reason);
       else if (this.#cancelled !== undefined) this.#writer.onControl(this.#cancelled);
     }
@@ -91,7 +91,7 @@ export class ByteStream {
     this.#isClosing = true;
     if (this.#reader !== undefined) this.#reader.fail(reason);
     else if (this.#hasWriter) this.#notify({ kind: "cancelled", taken: 0 });
-    if (this.#canNotify) this.#writer?.giveUp(reason);
+    if (this.#canNotify) this.#writer?.abandon(reason);
     else this.#writer?.fail(reason);
     this.#over = { reason };
   }

@@ -138,7 +138,7 @@ export class ByteWriter {
   }
 
   /** Ends writing, and notifies the reader after the bytes that were written. */
-  giveUp(reason: unknown): void {
+  abandon(reason: unknown): void {
     if (this.#state !== "open") return;
     if (this.#sent > 0) this.#raw.send(head(abortMark, 0)).catch(() => {});
     this.fail(reason);

@@ -101,7 +101,7 @@ export class StreamControlDelivery implements MessageTaker {
 
   constructor(context: StreamControlContext) {
     this.#context = context;
-    context.resources.keep(handleMessages(context.resources, controlId, this));
+    context.resources.adopt(handleMessages(context.resources, controlId, this));
   }
 
   /** Called by UCX. */
