@@ -113,10 +113,10 @@ function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOpt
 function typeOf(source: DlpackSource): number | undefined {
   const { __dlpack_device__: tell } = source;
   if (tell === undefined) return undefined;
-  const told: unknown = typeof tell === "function" ? source.__dlpack_device__?.() : tell;
-  const [type]: readonly unknown[] = isIterable(told) ? [...told] : [];
+  const answer: unknown = typeof tell === "function" ? source.__dlpack_device__?.() : tell;
+  const [type]: readonly unknown[] = isIterable(answer) ? [...answer] : [];
   if (typeof type === "number") return type;
-  throw new ExchangeError(`Cannot import by DLPack: __dlpack_device__() returned ${show(told)}, expected [type, id]`);
+  throw new ExchangeError(`Cannot import by DLPack: __dlpack_device__() returned ${show(answer)}, expected [type, id]`);
 }
 
 function isIterable(value: unknown): value is Iterable<unknown> {

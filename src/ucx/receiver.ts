@@ -72,8 +72,8 @@ function maxParts(messageBytes: number): number {
 const patience = 1000;
 
 function exceedsLimit(bytes: number, parts: number, maxBytes: number): UcxError {
-  const told = `The other side has sent ${bytes} bytes in ${parts} parts, but at most ${maxBytes} are accepted`;
-  return new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, told);
+  const message = `The other side has sent ${bytes} bytes in ${parts} parts, but at most ${maxBytes} are accepted`;
+  return new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, message);
 }
 
 /** Options of {@linkcode UcxWorker.recvMany}. */

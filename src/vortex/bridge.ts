@@ -86,9 +86,9 @@ function isObject(value: unknown): value is object {
 
 /** The tree as JavaScript values: a Python object returns them from `$value()`. */
 function treeOf(source: unknown): unknown {
-  const told = isSource(source) ? source.__vortex_array_metadata__() : source;
-  if (!isObject(told) || Array.isArray(told) || !("$value" in told) || typeof told.$value !== "function") return told;
-  return told.$value();
+  const metadata = isSource(source) ? source.__vortex_array_metadata__() : source;
+  if (!isObject(metadata) || Array.isArray(metadata) || !("$value" in metadata) || typeof metadata.$value !== "function") return metadata;
+  return metadata.$value();
 }
 
 /** Reads trees, and takes their buffers. */

@@ -789,7 +789,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["if (room === 0)", "if (room < 0)", "A writer that is a window ahead loops for ever."],
     ["bytes.subarray(at, at + room)", "bytes.subarray(at)", "A long chunk fills the other side's memory."],
   ]),
-  ...law("ucx/ByteWriter.told", [
+  ...law("ucx/ByteWriter.onControl", [
     ["this.#delivered.resolve();\n    else if", "void 0;\n    else if", "A close waits for ever."],
     ["!(taken >= this.#taken && taken <= this.#sent)", "false", "An invalid count moves the window."],
   ]),

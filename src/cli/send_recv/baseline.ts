@@ -75,7 +75,7 @@ export function perftestEnvironment(
 /** What another program does otherwise than these options say, because it has no such option. */
 export function differencesOf(baseline: Baseline, options: SendRecvOptions): string[] {
   const { ndim, sync, reuse, memory, progress, address } = options;
-  const told: readonly (readonly [boolean, string])[] = baseline === "ucxx"
+  const differences: readonly (readonly [boolean, string])[] = baseline === "ucxx"
     ? [
       [ndim !== 1, "objects of shape (n,)"],
       [sync, "awaited with asyncio, not in place"],
@@ -89,7 +89,7 @@ export function differencesOf(baseline: Baseline, options: SendRecvOptions): str
       [progress === "adaptive", "polling, never asleep"],
       [address !== "127.0.0.1", "at 127.0.0.1, without a listener of UCX"],
     ];
-  return told.filter(([is]) => is).map(([, what]) => what);
+  return differences.filter(([is]) => is).map(([, what]) => what);
 }
 
 /** Reads the median, the second number of the last line, in microseconds. @returns nanoseconds, or NaN */

@@ -121,7 +121,7 @@ export class ByteWriter {
     await this.#raw.send(head(mark, 0));
   }
 
-  // law ucx/ByteWriter.told: ucx/byte_stream
+  // law ucx/ByteWriter.onControl: ucx/byte_stream
   /** Handles a control message from the reader. */
   onControl({ kind, taken }: StreamControl): void {
     if (kind === "cancelled") {
