@@ -12,6 +12,7 @@ import { checkCuda, checkRelease, type CudaDriver, cudaError, innermost, observe
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
+import { noteEventDestroyed } from "./graph/active_captures.ts";
 import { isDoneByPoll } from "./stream_internals.ts";
 
 /** The state that destroys an event which its user has dropped. */
@@ -36,8 +37,9 @@ class EventState implements DroppedState {
   }
 }
 
-// law device/destroy: device/check_device
+// law device/destroy: device/check_device, device/graph/active_captures
 function destroy(device: CudaDevice, handle: bigint): void {
+  noteEventDestroyed(device.driver, handle);
   if (device.isGone) return; // the event was destroyed with its context
   const { driver } = device;
   checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(handle));

@@ -203,6 +203,11 @@ export const deviceMutations: readonly Mutation[] = [
       "",
       "Closing an object that is gone is an error.",
     ],
+    [
+      "  noteEventDestroyed(device.driver, handle);\n",
+      "",
+      "A new event that has the handle of a closed one is taken for one that was recorded in a capture.",
+    ],
   ]),
   ...law("device/CudaEvent.there", [
     ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is called with an event that is gone."],

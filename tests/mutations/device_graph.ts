@@ -39,6 +39,13 @@ export const deviceGraphMutations: readonly Mutation[] = [
       "A stream that joins a capture is not known to be part of it.",
     ],
   ]),
+  ...law("device/noteEventDestroyed", [
+    [
+      "  for (const capture of active) capture.forget(driver, handle);\n",
+      "",
+      "A new event that has the handle of a closed one is taken for one that was recorded in a capture.",
+    ],
+  ]),
   ...law("device/StreamCapture.constructor", [
     ["    if (code === undefined) {\n", "    if (false) {\n", "An invalid mode reaches the driver as undefined."],
   ]),
@@ -59,6 +66,13 @@ export const deviceGraphMutations: readonly Mutation[] = [
       "    else this.#events.delete(event.handle);\n",
       "",
       "A stream that waits for an event that was recorded again is mistaken for part of the capture.",
+    ],
+  ]),
+  ...law("device/StreamCapture.forget", [
+    [
+      "if (driver === this.stream.device.driver) this",
+      "this",
+      "An event that is closed is forgotten by a capture of another Cuda, which has recorded one of the same handle.",
     ],
   ]),
   ...law("device/StreamCapture.waits", [

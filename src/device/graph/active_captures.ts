@@ -82,3 +82,9 @@ export function noteWait(stream: CudaStream, event: CudaEvent): void {
 function noteWaitInCaptures(stream: CudaStream, event: CudaEvent): void {
   for (const capture of active) capture.waits(stream, event);
 }
+
+// law device/noteEventDestroyed: device/graph/active_captures
+/** Notes that an event is destroyed: the driver may give its handle to a new one, which was recorded nowhere. */
+export function noteEventDestroyed(driver: CudaDriver, handle: bigint): void {
+  for (const capture of active) capture.forget(driver, handle);
+}

@@ -7,7 +7,7 @@ import { CU_STREAM_CAPTURE_MODE } from "../../../bindings/cuda_types.ts";
 import { NativeArena, reportUncaught, runAll } from "../../ffi/mod.ts";
 import { checkMade, checkOptions, type OptionNames, showAs, showGiven } from "../../layout/mod.ts";
 import { beginCapture, captureOf, endCapture } from "./active_captures.ts";
-import { checkCuda } from "../../driver/mod.ts";
+import { checkCuda, type CudaDriver } from "../../driver/mod.ts";
 import type { CudaEvent } from "../event.ts";
 import { CudaGraph } from "./graph.ts";
 import { type GraphResource, GraphResources } from "./graph_resources.ts";
@@ -121,6 +121,16 @@ export class StreamCapture {
     if (!this.#isOurs(event)) return;
     if (inside) this.#events.add(event.handle);
     else this.#events.delete(event.handle);
+  }
+
+  // law device/StreamCapture.forget: device/graph/active_captures
+  /**
+   * Notes that an event is destroyed. Called by events.
+   *
+   * @internal
+   */
+  forget(driver: CudaDriver, event: bigint): void {
+    if (driver === this.stream.device.driver) this.#events.delete(event);
   }
 
   // law device/StreamCapture.waits: device/graph/graph_resources, device/graph/graph, sim/behaviours,

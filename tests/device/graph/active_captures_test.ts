@@ -8,17 +8,49 @@ import type { StreamCapture } from "../../../src/public/cuda.ts";
 import { SimulatedDriver } from "../../../src/public/sim.ts";
 import { Cuda, CudaError, type CudaEvent, type CudaStream, DeviceMemoryResource } from "../../../mod.ts";
 import { captureOf } from "../../../src/device/graph/active_captures.ts";
+import type { CudaDriver } from "../../../src/driver/driver.ts";
+import { ffiPort } from "../../../src/ffi/port.ts";
+import { intercept } from "../../support/intercept.ts";
 import { check, fc } from "../../support/property.ts";
 
 /** A Cuda, one of its streams and one of its events: few enough to collide. */
 const place = { cuda: fc.nat(1), stream: fc.nat(2), event: fc.nat(1) };
 const steps = fc.array(
   fc.record({
-    what: fc.constantFrom("begin", "record", "record", "record", "wait", "wait", "wait for a stream", "fill", "end"),
+    what: fc.constantFrom(
+      ...["begin", "record", "record", "record", "wait", "wait", "wait for a stream", "fill", "new event", "end"],
+    ),
     ...place,
   }),
   { minLength: 1, maxLength: 40, size: "max" },
 );
+
+/** Makes a driver give a new event the handle of the one destroyed last, as libcuda may. The simulator never does. */
+function reuseEventHandles(driver: CudaDriver): void {
+  const real = new Map<bigint, bigint>();
+  const free: bigint[] = [];
+  const own = (event: bigint | number) => real.get(BigInt(event)) ?? BigInt(event);
+  intercept(driver, "event", ({ cuEventCreate, cuEventDestroy_v2, cuEventRecord }) => ({
+    cuEventCreate(out, flags) {
+      const code = cuEventCreate(out, flags);
+      const handle = free.pop();
+      if (code !== 0 || handle === undefined) return code;
+      const word = new DataView(ffiPort().memory(out, 8));
+      real.set(handle, word.getBigUint64(0, true));
+      word.setBigUint64(0, handle, true);
+      return code;
+    },
+    cuEventDestroy_v2(event) {
+      const code = cuEventDestroy_v2(own(event));
+      if (code === 0) free.push(event);
+      return code;
+    },
+    cuEventRecord: (event, stream) => cuEventRecord(own(event), stream),
+  }));
+  intercept(driver, "stream", ({ cuStreamWaitEvent }) => ({
+    cuStreamWaitEvent: (stream, event, flags) => cuStreamWaitEvent(stream, own(event), flags),
+  }));
+}
 
 test("the streams of a capture are those that the driver names, with several Cudas of the same handles", () => {
   check(
@@ -26,6 +58,7 @@ test("the streams of a capture are those that the driver names, with several Cud
       // Created in the same way, they have the same handles.
       const cudas = [0, 1].map(() => {
         const cuda = Cuda.simulate({ seed: 1 });
+        reuseEventHandles(cuda.driver);
         const device = cuda.device(0);
         const streams = [0, 1, 2].map(() => device.createStream());
         const events = [0, 1].map(() => device.createEvent());
@@ -47,7 +80,12 @@ test("the streams of a capture are those that the driver names, with several Cud
             one.set(null);
             capture?.end().close();
           } else if (step.what === "record") stream.record(event);
-          else if (step.what === "wait") stream.wait(event);
+          else if (step.what === "new event") {
+            const { handle } = event;
+            event.close();
+            one.events[step.event] = stream.device.createEvent();
+            assertEquals(one.events[step.event]?.handle, handle);
+          } else if (step.what === "wait") stream.wait(event);
           else if (step.what === "wait for a stream") stream.wait(pick(one.streams, step.event));
           else if (step.what === "fill") one.buffer.fill(1, { stream });
         } catch (error) {
