@@ -7,7 +7,7 @@
  * @module
  */
 import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
-import { checkMade, checkOptions, type OptionNames, showAs } from "../layout/mod.ts";
+import { checkMade, checkOptions, type OptionNames, showAs, showGiven } from "../layout/mod.ts";
 import { attempt, layoutOf, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { abortable } from "./abortable.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
@@ -162,18 +162,20 @@ export class UnixSocket {
    * @param data 1 to 65536 bytes
    * @param descriptors at most 253
    * @throws {RangeError} for more or less than that
+   * @throws {TypeError} for data that is no Uint8Array, and for a descriptor that is no FileDescriptor or is closed
    * @throws {SystemError} EPIPE or ECONNRESET if the other end is gone
    */
   async send(data: Uint8Array, descriptors: readonly FileDescriptor[] = [], options: WaitOptions = {}): Promise<void> {
     checkOptions(options, waitOptionNames);
     checkMessage(data, descriptors);
-    const copy = data.slice(); // the caller may change it while this waits
+    // The caller may change both while this waits. The slice() of a Buffer is no copy.
+    const [copy, files] = [new Uint8Array(data), [...descriptors]];
     const before = this.#sent;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#sent = promise;
     try {
       await abortable(before, options.signal);
-      await this.#sendWhenReady(copy, descriptors, options.signal);
+      await this.#sendWhenReady(copy, files, options.signal);
     } finally {
       before.then(() => resolve()); // later messages wait for all earlier ones, whether this was sent or not
     }
@@ -268,17 +270,35 @@ export class UnixSocket {
   }
 }
 
+// law unix/checkMessage: unix/socket
 /**
  * Rejects what cannot be a message.
  *
  * @throws {RangeError} for too many bytes or descriptors, and for no bytes
+ * @throws {TypeError} for what is no Uint8Array, and no array of FileDescriptors
  */
 export function checkMessage(data: Uint8Array, descriptors: readonly FileDescriptor[]): void {
+  if (!(data instanceof Uint8Array)) {
+    throw new TypeError(
+      `Cannot send ${showGiven(data)}: expected a Uint8Array. new TextEncoder().encode(text) makes one of text`,
+    );
+  }
+  if (!Array.isArray(descriptors)) {
+    throw new TypeError(`Cannot send ${showGiven(descriptors)} as descriptors: expected an array of FileDescriptors`);
+  }
   if (data.length < 1 || data.length > maxBytes) {
     throw new RangeError(`Cannot send a message of ${data.length} bytes: expected 1 to ${maxBytes}`);
   }
   if (descriptors.length > descriptorLimit) {
     throw new RangeError(`Cannot send ${descriptors.length} descriptors: expected at most ${descriptorLimit}`);
+  }
+  for (const descriptor of descriptors) {
+    if (!(descriptor instanceof FileDescriptor)) {
+      throw new TypeError(
+        `Cannot send ${showGiven(descriptor)} as a descriptor: expected a FileDescriptor. ` +
+          "FileDescriptor.adopt(number) owns the file of a number",
+      );
+    }
   }
 }
 

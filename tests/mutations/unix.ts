@@ -91,14 +91,28 @@ export const unixMutations: readonly Mutation[] = [
   ]),
   ...law("unix/UnixSocket.send", [
     [
-      "    const copy = data.slice();",
-      "    const copy = data;",
+      "[new Uint8Array(data), ",
+      "[data, ",
       "Bytes that the caller writes while a message waits are sent.",
+    ],
+    [
+      "[...descriptors]];",
+      "descriptors];",
+      "Files that the caller takes out of the array while a message waits are lost.",
     ],
     [
       "before.then(() => resolve());",
       "resolve();",
       "A later message overtakes one that waits, if one between them is aborted.",
+    ],
+  ]),
+  ...law("unix/checkMessage", [
+    ["  if (!(data instanceof Uint8Array)) {\n", "  if (false) {\n", "Text is sent as zeros."],
+    ["  if (!Array.isArray(descriptors)) {\n", "  if (false) {\n", "Text for an array of descriptors fails obscurely."],
+    [
+      "    if (!(descriptor instanceof FileDescriptor)) {\n",
+      "    if (false) {\n",
+      "A number in place of a descriptor sends the standard input.",
     ],
   ]),
   ...law("unix/UnixSocket.allowed", [

@@ -1,5 +1,6 @@
 /** Messages and open files are sent between processes, whole, in order, and without leaking a descriptor. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { Buffer } from "node:buffer";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -100,6 +101,24 @@ test("a message that waits to be sent can be cancelled, and the others keep thei
   assertEquals(received, outcomes.filter((outcome) => typeof outcome === "number"));
   assert(outcomes.includes("cancelled") && received.length >= 8);
   await assertRejects(() => one.send(Uint8Array.of(1), [], { signal: AbortSignal.abort(new Error("never")) }), Error);
+});
+
+test("a message that waits to be sent is what it was, whatever its caller does to the bytes and the array", async () => {
+  const [one, other] = UnixSocket.pair();
+  using file = fileWith(Uint8Array.of(7));
+  const sending = Array.from({ length: 12 }, () => one.send(new Uint8Array(65536)));
+  const data = Buffer.from([1, 2, 3]);
+  const files: FileDescriptor[] = [file];
+  sending.push(one.send(data, files));
+  data.fill(9);
+  files.pop();
+  for (let i = 0; i < 12; i++) await other.receive();
+  const message = await other.receive();
+  await Promise.all(sending);
+  assertEquals([...message?.data ?? []], [1, 2, 3]);
+  assertEquals(message?.descriptors.length, 1);
+  for (const descriptor of message?.descriptors ?? []) descriptor.close();
+  for (const end of [one, other]) end.close();
 });
 
 for (const runtime of runtimes) {
@@ -284,6 +303,19 @@ test("an invalid message, descriptor or path is refused before anything is sent,
   const number = file.take();
   assertEquals(file.isClosed, true);
   await assertRejects(() => one.send(Uint8Array.of(1), [file]), TypeError, "closed FileDescriptor");
+  // A number that is none was sent as 0, the standard input.
+  const wrong: unknown[] = [NaN, -1, 2 ** 40, number, "x", null, undefined, { number }, { number: NaN }, [file]];
+  for (const descriptor of wrong) {
+    const sending = () => one.send(Uint8Array.of(1), [descriptor as FileDescriptor]);
+    await assertRejects(sending, TypeError, "expected a FileDescriptor. FileDescriptor.adopt(number)");
+  }
+  for (const descriptors of ["not an array", null, 5, new Set()]) {
+    const sending = () => one.send(Uint8Array.of(1), descriptors as unknown as FileDescriptor[]);
+    await assertRejects(sending, TypeError, "as descriptors: expected an array of FileDescriptors");
+  }
+  for (const data of ["text", [1, 2], new Float32Array(1), new ArrayBuffer(1), null, undefined]) {
+    await assertRejects(() => one.send(data as unknown as Uint8Array), TypeError, "expected a Uint8Array. new TextEnc");
+  }
   FileDescriptor.adopt(number).close();
   file.close(); // does not close the file that has that number by now
   one.close();
