@@ -15,7 +15,7 @@ import { writeArray } from "./wire/array_writer.ts";
 import { readDType, writeDType } from "./wire/dtype_flatbuffer.ts";
 import { FlatWriter, type Written } from "./wire/flatbuffer_writer.ts";
 import { type IpcMessage, messagesOf, readHeader } from "./wire/ipc_message.ts";
-import { type Bytes, ownBytes } from "./wire/source.ts";
+import { type Bytes, checkThere, ownBytes } from "./wire/source.ts";
 
 /** Reads a sequence of messages: a dtype first, then arrays of it. */
 class IpcReader {
@@ -136,8 +136,13 @@ class Pieces {
     this.#most = most;
   }
 
-  // law vortex/Pieces.take: vortex/core/ops
-  /** The next `size` bytes, in separate memory; null at the end. @throws {VortexError} if the end comes too early */
+  // law vortex/Pieces.take: vortex/core/ops, public/untyped
+  /**
+   * The next `size` bytes, in separate memory; null at the end.
+   *
+   * @throws {VortexError} if the end comes too early
+   * @throws {TypeError} for a piece that is not bytes, or was transferred
+   */
   async take(size: number): Promise<Bytes | null> {
     if (size > this.#most) {
       throw new VortexError("message", `A message has ${size} bytes, more than the limit of ${this.#most}`);
@@ -145,6 +150,8 @@ class Pieces {
     while (this.#count < size) {
       const { value, done } = await this.#source.next();
       if (done === true) break;
+      if (!(value instanceof Uint8Array)) throw noBytesFrom(value);
+      checkThere(value.buffer);
       this.#here.push(value);
       this.#count += value.length;
     }
@@ -153,6 +160,7 @@ class Pieces {
     let at = 0;
     while (at < size) {
       const first = this.#here.shift() ?? endsInside();
+      checkThere(first.buffer);
       const part = first.subarray(0, size - at);
       taken.set(part, at);
       at += part.length;

@@ -5,7 +5,7 @@
  */
 import type { MemoryBuffer } from "../memory/mod.ts";
 import type { VortexDType } from "./dtype.ts";
-import type { Bytes } from "./wire/source.ts";
+import { type Bytes, checkThere } from "./wire/source.ts";
 
 /** Handed-over memory, on the host or on a device. */
 export interface HandedBuffer {
@@ -33,9 +33,12 @@ export interface RawNode {
   readonly outer: { readonly dtype: VortexDType; readonly length: number } | null;
 }
 
-/** The bytes of a buffer on the host. */
+// law vortex/hostBytesOf: public/untyped
+/** The bytes of a buffer on the host. @throws {TypeError} if they were transferred */
 export function hostBytesOf(buffer: RawBuffer): Bytes {
-  return buffer instanceof Uint8Array ? buffer : buffer.hostBytes();
+  if (!(buffer instanceof Uint8Array)) return buffer.hostBytes();
+  checkThere(buffer.buffer);
+  return buffer;
 }
 
 /** Size of a buffer in bytes. */

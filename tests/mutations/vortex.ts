@@ -86,6 +86,20 @@ export const vortexMutations: readonly Mutation[] = [
       "",
       "The rest of a piece is lost.",
     ],
+    [
+      "      if (!(value instanceof Uint8Array)) throw noBytesFrom(value);\n",
+      "",
+      "A piece that is not bytes fails with the engine's error.",
+    ],
+    ["      checkThere(value.buffer);\n", "", "A piece that was transferred is left out."],
+    ["      checkThere(first.buffer);\n", "", "A piece that is transferred later fails with the engine's error."],
+  ]),
+  ...law("vortex/checkThere", [
+    [" || !memory.detached) return;", ") return;", "What was not transferred is refused."],
+    ["  checkThere(buffer);\n", "", "A message that was transferred fails with the engine's error."],
+  ]),
+  ...law("vortex/hostBytesOf", [
+    ["  checkThere(buffer.buffer);\n", "", "An array whose bytes were transferred fails with the engine's error."],
   ]),
   ...law("vortex/bitmapFrom", [
     ["(8 - shift) : 0", "(7 - shift) : 0", "The bits of a slice are those of its neighbours."],

@@ -3,6 +3,21 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const vortexFileMutations: readonly Mutation[] = [
+  ...law("vortex/ReadAhead.take", [
+    [
+      "      checkThere(bytes.buffer); // a source's bytes are used in place\n",
+      "",
+      "Bytes that were read, and transferred before they were used, fail with the engine's error.",
+    ],
+  ]),
+  ...law("vortex/bytesReader", [
+    ["  checkThere(memory);\n  const bytes", "  const bytes", "Bytes that were transferred are a file of 0 bytes."],
+    [
+      "    checkThere(memory); // it may be gone by now\n",
+      "",
+      "A read of bytes that were transferred fails with the engine's error.",
+    ],
+  ]),
   ...law("vortex/ReadAhead.fill", [
     [
       "next === undefined || this.#held + next.length > this.#options.bytes && this.#held > 0",
@@ -136,6 +151,11 @@ export const vortexFileMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/CheckedReader.read", [
     ["bytes.length !== length", "bytes.length > length", "A truncated source silently returns fewer bytes."],
+    [
+      "      if (bytes instanceof Uint8Array) checkThere(bytes.buffer);\n",
+      "",
+      "Bytes that are transferred while they are read seem to be cut off.",
+    ],
   ]),
   ...law("vortex/CheckedReader.close", [
     [

@@ -25,7 +25,7 @@ import {
   writeNpz,
 } from "../../mod.ts";
 import { FileDescriptor, MemoryChannel, UnixListener, UnixSocket } from "../../src/public/sharing.ts";
-import { decodeVortexIpc, readVortexIpc, VortexSession } from "../../src/public/vortex.ts";
+import { decodeVortexIpc, encodeVortexIpc, openVortex, readVortexIpc, VortexSession } from "../../src/public/vortex.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 /** A value from an untyped program. */
@@ -276,6 +276,67 @@ test("bytes that are transferred before or while they are read are refused", asy
   const reading = readNpy(bytes);
   structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
   await assertRejects(() => reading, TypeError, "that were transferred");
+});
+
+const file = new URL("../../examples/trips.vortex", import.meta.url);
+
+/** Takes memory away, as `postMessage` does. */
+function transfer(bytes: Uint8Array<ArrayBuffer>): void {
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+}
+
+test("so are those of a Vortex file, whenever they are transferred", async () => {
+  const gone = Uint8Array.from(readFileSync(file));
+  const { buffer } = gone;
+  transfer(gone);
+  for (const source of [gone, buffer]) {
+    await assertRejects(() => openVortex(source), TypeError, "that was transferred: it is gone. Transfer a copy");
+  }
+  let read = 0;
+  for (let steps = 0; steps < 80; steps++) {
+    const bytes = Uint8Array.from(readFileSync(file));
+    const reading = (async () => {
+      using opened = await openVortex(bytes);
+      for await (const batch of opened.scan()) read += batch.length;
+    })();
+    for (let step = 0; step < steps; step++) await null;
+    transfer(bytes);
+    await reading.catch((error) => {
+      assert(error instanceof TypeError, `after ${steps}: ${error}`);
+      assert(error.message.includes("that was transferred: it is gone"), `after ${steps}: ${error.message}`);
+    });
+  }
+  assert(read > 0, "80 steps are enough for a batch");
+});
+
+test("so are those of Vortex messages", async () => {
+  using opened = await openVortex(file);
+  const why = "that was transferred: it is gone";
+  for await (const batch of opened.scan({ rows: [0, 9] })) {
+    const { dtype, array } = encodeVortexIpc(batch);
+    const whole = () => Uint8Array.from([...dtype, ...array]);
+    const early = whole();
+    transfer(early);
+    assertThrows(() => decodeVortexIpc(early), TypeError, why);
+    await assertRejects(() => readVortexIpc(early).next(), TypeError, why);
+    const late = whole();
+    const decoded = decodeVortexIpc(late);
+    transfer(late);
+    assertThrows(() => decoded.toArrow(), TypeError, why);
+    assertThrows(() => encodeVortexIpc(decoded), TypeError, why);
+    const pieces = async function* (...given: readonly unknown[]) {
+      yield* given as readonly Uint8Array[];
+    };
+    await assertRejects(() => readVortexIpc(pieces(early)).next(), TypeError, why);
+    await assertRejects(() => readVortexIpc(pieces("text")).next(), TypeError, 'Vortex messages from "text": expected');
+    const held = async function* () {
+      const first = whole().slice(0, -8);
+      yield first;
+      transfer(first); // what was read of it does not suffice
+      yield whole().slice(-8);
+    };
+    await assertRejects(() => readVortexIpc(held()).next(), TypeError, why);
+  }
 });
 
 test("managed memory is migrated and advised about with what it needs", () => {

@@ -5,6 +5,7 @@
  */
 import { type ByteRange, coalesce, type PlannedRead } from "./coalesce.ts";
 import type { FileReader } from "./reader.ts";
+import { checkThere } from "../wire/source.ts";
 
 /** How far to read ahead. */
 export interface ReadAheadOptions {
@@ -69,6 +70,7 @@ export class ReadAhead {
     return this.#held;
   }
 
+  // law vortex/ReadAhead.take: public/untyped
   /** The bytes of a range, which can be taken once. */
   async take(at: number): Promise<Uint8Array> {
     const range = this.#ranges[at];
@@ -85,6 +87,7 @@ export class ReadAhead {
     this.#dropped.add(at);
     try {
       const bytes = await read.bytes;
+      checkThere(bytes.buffer); // a source's bytes are used in place
       const start = range.offset - read.offset;
       return bytes.subarray(start, start + range.length);
     } finally {

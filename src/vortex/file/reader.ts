@@ -16,6 +16,7 @@ import { show } from "../../layout/mod.ts";
 import { abortable } from "../../unix/mod.ts";
 import { VortexError } from "../error.ts";
 import { checkGap } from "./coalesce.ts";
+import { checkThere } from "../wire/source.ts";
 import { HttpReader } from "./http_reader.ts";
 
 /** A custom source of bytes. Several reads may be in flight at once. */
@@ -59,7 +60,7 @@ export interface FileReader {
 /**
  * Opens a source.
  *
- * @throws {TypeError} if it is not a source
+ * @throws {TypeError} if it is not a source, or bytes that were transferred
  * @throws {SystemError} if it is a file that cannot be opened
  * @throws {VortexError} if its size is invalid
  */
@@ -73,8 +74,7 @@ export async function openReader(source: VortexSource): Promise<FileReader> {
 }
 
 function readerOf(source: VortexSource): VortexReader {
-  if (source instanceof Uint8Array) return bytesReader(source);
-  if (source instanceof ArrayBuffer) return bytesReader(new Uint8Array(source));
+  if (source instanceof Uint8Array || source instanceof ArrayBuffer) return bytesReader(source);
   if (source instanceof Blob) return blobReader(source);
   if (source instanceof URL) return source.protocol === "file:" ? openPath(source) : new HttpReader(source);
   if (typeof source === "string") return /^https?:\/\//.test(source) ? new HttpReader(source) : openPath(source);
@@ -86,8 +86,15 @@ function readerOf(source: VortexSource): VortexReader {
   );
 }
 
-function bytesReader(bytes: Uint8Array): VortexReader {
-  const read = (offset: number, length: number) => Promise.resolve(bytes.subarray(offset, offset + length));
+// law vortex/bytesReader: public/untyped
+function bytesReader(source: Uint8Array | ArrayBuffer): VortexReader {
+  const memory = source instanceof ArrayBuffer ? source : source.buffer;
+  checkThere(memory);
+  const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source;
+  const read = (offset: number, length: number) => {
+    checkThere(memory); // it may be gone by now
+    return Promise.resolve(bytes.subarray(offset, offset + length));
+  };
   return { size: bytes.length, gap: 0, read };
 }
 
@@ -157,11 +164,12 @@ class CheckedReader implements FileReader {
     if (this.#open.closed) throw new TypeError("Cannot read a closed VortexFile");
   }
 
-  // law vortex/CheckedReader.read: vortex/file/reader
+  // law vortex/CheckedReader.read: vortex/file/reader, public/untyped
   async #exactly(offset: number, length: number): Promise<Uint8Array> {
     this.#underWay++;
     try {
       const bytes = await this.#reader.read(offset, length);
+      if (bytes instanceof Uint8Array) checkThere(bytes.buffer);
       if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
         const got = bytes instanceof Uint8Array ? `${bytes.length}` : show(bytes);
         throw new VortexError(

@@ -59,9 +59,19 @@ export function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView<Arra
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** A copy of bytes whose memory may be shared or resized; other bytes uncopied. */
+// law vortex/checkThere: public/untyped
+/** Throws a TypeError if memory was transferred: the engine's own errors do not say whose it was, or there is none. */
+export function checkThere(memory: ArrayBufferLike): void {
+  if (!(memory instanceof ArrayBuffer) || !memory.detached) return;
+  throw new TypeError(
+    "Cannot read Vortex data in an ArrayBuffer that was transferred: it is gone. Transfer a copy, bytes.slice()",
+  );
+}
+
+/** A copy of bytes whose memory may be shared or resized; other bytes uncopied. @throws {TypeError} if they are gone */
 export function ownBytes(bytes: Uint8Array): Bytes {
   const { buffer } = bytes;
+  checkThere(buffer);
   if (buffer instanceof ArrayBuffer && !buffer.resizable) return new Uint8Array(buffer, bytes.byteOffset, bytes.length);
   return new Uint8Array(bytes);
 }
