@@ -168,6 +168,7 @@ export function booleanCodec(name: string, bits: number): ScalarCodec {
   };
 }
 
+// law layout/complexCodec: layout/dtype
 /** Pairs of floats, real part first. */
 export function complexCodec(name: string, part: ScalarCodec, partSize: number): ScalarCodec {
   return {
@@ -180,11 +181,10 @@ export function complexCodec(name: string, part: ScalarCodec, partSize: number):
         part.write(view, byteOffset + partSize, 0);
         return;
       }
-      if (typeof value !== "object" || value === null || typeof value.re !== "number" || typeof value.im !== "number") {
-        throw expected("{ re, im } or a number", name, value);
-      }
-      part.write(view, byteOffset, value.re);
-      part.write(view, byteOffset + partSize, value.im);
+      const { re, im } = value as Partial<Complex> | null ?? {}; // both at once: they may be code that throws
+      if (typeof re !== "number" || typeof im !== "number") throw expected("{ re, im } or a number", name, value);
+      part.write(view, byteOffset, re);
+      part.write(view, byteOffset + partSize, im);
     },
   };
 }

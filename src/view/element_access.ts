@@ -8,7 +8,7 @@
  */
 import { type ArrayParts, byteCount, checkOpen } from "../copy/mod.ts";
 import { isHostObserved, noteHostAccess } from "../driver/mod.ts";
-import { type ElementValue, type Shape, show, type TypedArray } from "../layout/mod.ts";
+import { type DType, type ElementValue, type Shape, show, type TypedArray } from "../layout/mod.ts";
 import { hostWaits, noteElementAccess } from "../order/mod.ts";
 
 // law view/readElement: view/elements, view/elements_order
@@ -27,9 +27,17 @@ export function writeElement(array: ArrayParts, value: ElementValue, index: read
   const at = placeOf(array, index);
   checkOnHost(array, "write an element of device memory");
   if (array.readonly) throw new TypeError("Cannot write an element of a read-only view: copy() it first");
+  const own = typeof value === "object" ? copied(array.dtype, value) : value;
   hostWaits(array.buffer);
   noteElement(array, at, true, "view.set()");
-  array.dtype.write(memoryOf(array), at, value);
+  array.dtype.write(memoryOf(array), at, own);
+}
+
+/** A value of plain parts. Those of an object may be code, which could close the memory that is being written. */
+function copied(dtype: DType, value: ElementValue): ElementValue {
+  const element = new DataView(new ArrayBuffer(Math.ceil(dtype.itemsize)));
+  dtype.write(element, 0, value);
+  return dtype.read(element, 0);
 }
 
 /** The index of the only element. See `StridedMemoryView.item`. */

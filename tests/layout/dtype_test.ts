@@ -176,6 +176,31 @@ test("lanes are an array of values, written all or not at all", () => {
   assert(DType.from("int8x100").equals(DType.from({ code: 0, bits: 8, lanes: 100 })));
 });
 
+test("so are the two parts of a complex number, each of which is asked for once", () => {
+  const dtype = DType.from("complex64");
+  const view = new DataView(new ArrayBuffer(8));
+  dtype.write(view, 0, { re: 1, im: 2 });
+  const own = new RangeError("it throws");
+  let asked = 0;
+  const imaginary = (parts: readonly unknown[]) => ({
+    re: 7,
+    get im(): number {
+      const part = parts[asked++];
+      if (part === own) throw own;
+      return part as number;
+    },
+  });
+  for (const [parts, error] of [[[own], RangeError], [[8, own], null], [["x"], TypeError]] as const) {
+    asked = 0;
+    dtype.write(view, 0, { re: 1, im: 2 });
+    const write = () => dtype.write(view, 0, imaginary(parts));
+    if (error === null) write();
+    else assertThrows(write, error);
+    assertEquals(asked, 1);
+    assertEquals(dtype.read(view, 0), error === null ? { re: 7, im: 8 } : { re: 1, im: 2 });
+  }
+});
+
 test("a value that the dtype cannot hold is refused, not changed to fit", () => {
   const view = new DataView(new ArrayBuffer(16));
   const bad: [name: string, value: unknown, kind: typeof RangeError | typeof TypeError, message: string][] = [

@@ -117,6 +117,13 @@ export const layoutMutations: readonly Mutation[] = [
   ...law("layout/distance", [
     ["Number(letter !== letterThere)", "1", "The error suggests a name that is hardly similar."],
   ]),
+  ...law("layout/complexCodec", [
+    [
+      "      part.write(view, byteOffset + partSize, im);\n",
+      "      part.write(view, byteOffset + partSize, Object(value).im);\n",
+      "A complex number whose imaginary part throws is written by half.",
+    ],
+  ]),
   ...law("layout/checkBoolean", [
     ['  if (value !== undefined && typeof value !== "boolean") throw', "  if (false) throw", 'The text "no" is true.'],
     ["value !== undefined && ", "", "An option that is undefined is no default."],

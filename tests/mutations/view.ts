@@ -44,6 +44,11 @@ export const viewMutations: readonly Mutation[] = [
   ...law("view/writeElement", [
     ["  hostWaits(array.buffer);\n", "", "A written element is overwritten by earlier work."],
     [
+      'typeof value === "object" ? copied(array.dtype, value) : value;',
+      "value;",
+      "A value that closes the memory fails with the engine's error.",
+    ],
+    [
       '  if (array.readonly) throw new TypeError("Cannot write an element of a read-only view: copy() it first");\n',
       "",
       "A read-only view is written.",

@@ -132,6 +132,37 @@ test("a value of another type is refused, and so is writing through a read-only 
   assertEquals(lasting.get(0), 5n);
 });
 
+test("a value whose parts are code is read before the memory is: it may close it", () => {
+  for (
+    const [dtype, value] of [["complex64", (re: number) => ({ re, im: 2 })], [
+      "float32x2",
+      (x: number) => [x, 2],
+    ]] as const
+  ) {
+    const view: StridedMemoryView = StridedMemoryView.zeros([2], dtype);
+    const closing = value(1);
+    Object.defineProperty(closing, Array.isArray(closing) ? 0 : "re", {
+      get() {
+        view.buffer.close();
+        return 1;
+      },
+    });
+    assertThrows(() => view.set(closing, 0), TypeError, "a closed MemoryBuffer of 16 bytes");
+    const other: StridedMemoryView = StridedMemoryView.zeros([2], dtype);
+    const own = new RangeError("it throws");
+    const throwing = value(1);
+    Object.defineProperty(throwing, Array.isArray(throwing) ? 1 : "im", {
+      get() {
+        throw own;
+      },
+    });
+    assertEquals(assertThrows(() => other.set(throwing, 0)), own);
+    assert(other.equals(StridedMemoryView.zeros([2], dtype)));
+    other.set(value(1), 1);
+    assertEquals(other.get(1), value(1));
+  }
+});
+
 test("a view as a typed array shares its memory, of any class, and closing the buffer empties it", () => {
   const arrays: TypedArray[] = [
     ...[new Int8Array(6), new Uint8Array(6), new Int16Array(6), new Uint16Array(6), new Int32Array(6)],
