@@ -159,6 +159,11 @@ export class ArrowStream implements Iterable<ArrowArray> {
     for (let array = this.next(); array !== null; array = this.next()) yield array;
   }
 
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   // law arrow/ArrowStream.close: arrow/stream, order/reclaim, order/programs
   /** Releases the stream. Arrays taken from it stay open. Closing twice is harmless, also inside the producer. */
   close(): void {

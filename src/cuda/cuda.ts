@@ -213,6 +213,11 @@ export class Cuda {
     return observerOf(this.driver) === null ? null : CausalityChecker.of(this.driver);
   }
 
+  /** Whether `close` has been called: nothing new can be made with its devices. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   // law cuda/Cuda.close: device/device
   /**
    * Releases the devices' primary contexts. Closing twice is harmless.

@@ -203,6 +203,11 @@ export class CudaEvent {
     return writeHandle("event", this.device, bytes);
   }
 
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   // law device/CudaEvent.close: device/stream, device/dropped
   /** Destroys the event; waits for it that are already enqueued remain. Closing twice is harmless. */
   close(): void {

@@ -87,6 +87,11 @@ export class UnixListener {
     }
   }
 
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#descriptor.isClosed;
+  }
+
   /** Stops listening and removes the file. Accepted connections stay open. Closing twice is harmless. */
   close(): void {
     if (this.#descriptor.isClosed) return;

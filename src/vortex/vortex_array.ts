@@ -275,6 +275,11 @@ export class VortexArray implements VortexForm {
     return this.toArrow().toJSON();
   }
 
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Returns what the array was made from. Arrays made from it and unreleased exports must be gone. */
   close(): void {
     if (this.#isClosed) return;

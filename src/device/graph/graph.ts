@@ -158,6 +158,11 @@ export class CudaGraph {
     return CudaGraphExec.instantiate(this);
   }
 
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#state.closed;
+  }
+
   // law device/CudaGraph.close: device/graph/graph
   /** Destroys the graph. Its executables stay. Closing twice is harmless. */
   close(): void {

@@ -146,6 +146,11 @@ export class CudaGraphExec {
     this.#state.switchTo(graph.resources);
   }
 
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#state.closed;
+  }
+
   // law device/CudaGraphExec.close: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Destroys it. Launches in flight complete; this does not wait for them. Closing twice is harmless. */

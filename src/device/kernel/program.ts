@@ -109,6 +109,11 @@ export class Program {
     return kernel;
   }
 
+  /** Whether `close` has been called: none of its kernels can be launched any more. */
+  get isClosed(): boolean {
+    return this.#references.isClosed;
+  }
+
   // law device/Program.close: sim/kernels, device/kernel/kernel, sim/behaviours
   /**
    * Unloads the code once no graph needs it. None of its kernels may still be running, and none can be launched any

@@ -154,6 +154,11 @@ export class MemoryChannel {
     }
   }
 
+  /** Whether it was closed here; the connection may last until all that was sent has been returned. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   // law memory/MemoryChannel.close: memory/sharing/memory_channel, checker/lifetime
   /**
    * Closes the channel: at once for its user and for the other end, which receives the values sent and then undefined.

@@ -64,6 +64,7 @@ export class VortexFile {
   /** Number of rows. */
   readonly rowCount: number;
   readonly #file: ScannedFile;
+  #isClosed = false;
 
   /** Use {@linkcode openVortex}. */
   private constructor(reader: FileReader, container: Container, home: ArrayHome) {
@@ -167,11 +168,17 @@ export class VortexFile {
     ].join("\n");
   }
 
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /**
    * Ends all scans at once: those that wait for a read are rejected, and HTTP requests aborted. Another source is
    * closed once no read is in flight. Closing twice is harmless.
    */
   close(): void {
+    this.#isClosed = true;
     this.#file.reader.close();
   }
 
