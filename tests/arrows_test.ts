@@ -71,6 +71,7 @@ const typesUp: { readonly [arrow: string]: string } = {
 /** The only room that may import a runtime's own modules: they are slow to load. Others call ffi's `nodeBuiltin`. */
 const mayUseNode: { readonly [room: string]: readonly string[] } = {
   cli: [
+    "deno.json", // for the version
     "node:child_process",
     "node:crypto",
     "node:fs",

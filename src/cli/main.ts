@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { readFileSync } from "node:fs";
 import process from "node:process";
+import manifest from "../../deno.json" with { type: "json" }; // part of a compiled program, which has no other files
 import { commands, partners } from "./commands.ts";
 import { didYouMean } from "./nearest.ts";
 import { UsageError } from "./usage_error.ts";
@@ -28,7 +28,7 @@ const look = "causeway --help lists the commands.";
 async function main([name, ...rest]: string[]): Promise<number> {
   if (name === undefined) throw new UsageError("expected a command", usage);
   if (name === "--help" || name === "-h" || (name === "help" && rest.length === 0)) return printed(usage);
-  if (name === "--version" || name === "-V") return printed(version());
+  if (name === "--version" || name === "-V") return printed(manifest.version);
   if (name === "help") return await main([...rest, "--help"]);
   const known = [...commands, ...partners].find((one) => one.name === name);
   if (known !== undefined) return await known.run(rest);
@@ -42,11 +42,6 @@ async function main([name, ...rest]: string[]): Promise<number> {
 function printed(text: string): number {
   print(text);
   return 0;
-}
-
-/** The version of the package, or of a clone. */
-function version(): string {
-  return JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
 }
 
 /** Prints what went wrong, and returns the exit code: 2 for bad input, 1 for everything else. */

@@ -9,8 +9,11 @@ import { fileURLToPath } from "node:url";
 import { commands } from "../../src/cli/commands.ts";
 import { nearest, slipsBetween } from "../../src/cli/nearest.ts";
 import { print } from "../../src/cli/print.ts";
+import { findBun } from "../../tools/bun.ts";
 import { patiently } from "../support/child.ts";
+import { testOnce } from "../support/once.ts";
 import { check, fc } from "../support/property.ts";
+import { scratchFolder } from "../support/scratch.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -59,6 +62,17 @@ test("--version is the package's", patiently, () => {
   for (const flag of ["--version", "-V"]) {
     assertEquals(causeway(flag), { status: 0, stdout: `${version}\n`, stderr: "" });
   }
+});
+
+testOnce("so is that of the program compiled into one file, where there is nothing else", patiently, () => {
+  const folder = scratchFolder();
+  const alone = join(folder, "causeway");
+  const { status, stderr } = spawnSync(findBun(), ["build", "--compile", main, `--outfile=${alone}`], {
+    encoding: "utf8",
+  });
+  assertEquals(status, 0, stderr);
+  const { stdout } = spawnSync(alone, ["--version"], { cwd: folder, encoding: "utf8" });
+  assertEquals(stdout, causeway("--version").stdout);
 });
 
 const wrong: { readonly [args: string]: RegExp } = {

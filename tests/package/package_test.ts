@@ -62,7 +62,6 @@ testOnce("it has what programs import and run, and nothing else", patiently, () 
     "LICENSE",
     "README.md",
     "dist/digits.npy",
-    "dist/package.json", // read by `causeway --version`
     "examples/digits.md", // whose digits they are
     "package.json",
   ]);
