@@ -49,6 +49,8 @@ export interface Context {
   readonly perThread: Stream;
   /** All streams, including the two default ones and destroyed ones with queued work. */
   readonly streams: Set<Stream>;
+  /** Those of them that are destroyed: they are removed once their work has run. */
+  readonly ending: Set<Stream>;
   /** The task that all work enqueued from now on waits for: cuCtxWaitEvent(). */
   barrier: Task | null;
   /** Contexts whose memory may be accessed from this one. */
@@ -76,8 +78,6 @@ export class Stream {
   implicitTail: Task | null = null;
   /** The last task that the driver checks before it reads host memory during a call. */
   explicitTail: Task | null = null;
-  /** Whether cuStreamDestroy_v2() was called: queued work still runs. */
-  destroyed = false;
   /** The capture that the stream participates in, and its last nodes there. */
   capture: { readonly of: Capture; readonly point: CapturedPoint } | null = null;
   #context: Context | undefined;

@@ -195,6 +195,7 @@ export class Simulator extends SimulatorState {
       if (stream !== context.legacy && stream !== context.perThread) context.streams.delete(stream);
       stream.tail = null;
     }
+    context.ending.clear();
     for (const { handle, context: owner } of this.events.values()) if (owner === context) this.events.delete(handle);
     for (const other of this.contexts.values()) other.peers.delete(context);
     context.peers.clear();
@@ -222,9 +223,12 @@ export class Simulator extends SimulatorState {
     return captures.filter((capture) => capture !== undefined);
   }
 
-  #forgetFinished(context: Context): void {
-    for (const stream of context.streams) {
-      if (stream.destroyed && stream.tail?.done !== false) context.streams.delete(stream);
+  #forgetFinished({ streams, ending }: Context): void {
+    for (const stream of ending) {
+      if (stream.tail?.done !== false) {
+        streams.delete(stream);
+        ending.delete(stream);
+      }
     }
   }
 }

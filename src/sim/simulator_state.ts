@@ -169,6 +169,7 @@ export class SimulatorState {
       legacy: this.newStream(CU_STREAM_LEGACY, CU_STREAM.DEFAULT, 0),
       perThread: this.newStream(CU_STREAM_PER_THREAD, CU_STREAM.DEFAULT, 0),
       streams: new Set(),
+      ending: new Set(),
       barrier: null,
       peers: new Set(),
       output: new Output(),

@@ -36,8 +36,9 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       }
       if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);
       simulator.streams.delete(handle);
-      stream.destroyed = true; // queued work still runs; the stream is removed after that
-      if (stream.tail?.done !== false) stream.context.streams.delete(stream);
+      const { streams, ending } = stream.context;
+      if (stream.tail?.done !== false) streams.delete(stream);
+      else ending.add(stream); // queued work still runs; the stream is removed after that
     },
     cuStreamSynchronize(handle) {
       const stream = simulator.stream(handle);
