@@ -87,7 +87,9 @@ function isObject(value: unknown): value is object {
 /** The tree as JavaScript values: a Python object returns them from `$value()`. */
 function treeOf(source: unknown): unknown {
   const metadata = isSource(source) ? source.__vortex_array_metadata__() : source;
-  if (!isObject(metadata) || Array.isArray(metadata) || !("$value" in metadata) || typeof metadata.$value !== "function") return metadata;
+  if (
+    !isObject(metadata) || Array.isArray(metadata) || !("$value" in metadata) || typeof metadata.$value !== "function"
+  ) return metadata;
   return metadata.$value();
 }
 

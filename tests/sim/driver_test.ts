@@ -173,28 +173,6 @@ test("an event recorded by context waits for every stream, and a destroyed strea
   assertEquals(simulated.peek(address, 1), new Uint8Array([5]));
 });
 
-test("work on a stream costs what it costs alone, however many streams there are, idle or destroyed", () => {
-  const { driver, raw, stream, fill } = busy({ schedule: "latest" });
-  /** Milliseconds of some work: the least of several times, because other programs run meanwhile. */
-  const cost = () =>
-    Math.min(...Array.from({ length: 8 }, () => {
-      const start = performance.now();
-      for (let i = 0; i < 200; i++) fill(i % 256);
-      raw.ok(driver.stream.cuStreamSynchronize(stream));
-      return performance.now() - start;
-    }));
-  cost(); // compiles it
-  const alone = cost();
-  const others = Array.from({ length: 20_000 }, () => raw.word((out) => driver.stream.cuStreamCreate(out, 1)));
-  assert(cost() < 4 * alone, "each call visited all streams: it took 20 times as long");
-  for (const [i, other] of others.entries()) {
-    if (i % 10 === 0) fill(1, other);
-    raw.ok(driver.stream.cuStreamDestroy_v2(other));
-  }
-  raw.ok(driver.context.cuCtxSynchronize());
-  assert(cost() < 4 * alone);
-});
-
 test("a context that waits for an event waits with all its later work", () => {
   const { driver, raw, stream, fill, seen } = busy({ schedule: "latest" });
   const event = raw.event();
