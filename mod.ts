@@ -76,6 +76,7 @@ export { kwargs, type PyObject, Python, PythonError } from "./src/python/mod.ts"
 export {
   type Receivable,
   type Received,
+  SecretError,
   type Sendable,
   Ucx,
   UcxEndpoint,

@@ -55,7 +55,8 @@ export {
 } from "../memory/mod.ts";
 export type { MemoryKind } from "../order/mod.ts";
 export type { SimulateOptions } from "../sim/mod.ts";
-export type { CheckOptions } from "../checker/mod.ts";
+export { CausalityError, type CheckOptions } from "../checker/mod.ts";
+export { FfiError, LibraryNotFoundError, type LoadAttempt } from "../ffi/mod.ts";
 export {
   CU_DEVICE_ATTRIBUTE,
   CU_DEVICE_P2P_ATTRIBUTE,

@@ -15,3 +15,4 @@ export {
   type PythonOptions,
   type PythonValueOptions,
 } from "../python/mod.ts";
+export { FfiError, LibraryNotFoundError, type LoadAttempt } from "../ffi/mod.ts";

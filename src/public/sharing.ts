@@ -23,4 +23,5 @@ export {
   UnixSocket,
   type WaitOptions,
 } from "../unix/mod.ts";
+export { CudaError } from "../driver/mod.ts";
 export { SystemError } from "../ffi/mod.ts";

@@ -44,4 +44,4 @@ export {
   type WorkerLimits,
   type WorkerOptions,
 } from "../ucx/mod.ts";
-export { SystemError } from "../ffi/mod.ts";
+export { FfiError, LibraryNotFoundError, type LoadAttempt, SystemError } from "../ffi/mod.ts";

@@ -21,4 +21,5 @@ export {
   type ViewOptions,
 } from "../view/mod.ts";
 export type { ViewCopyOptions, ViewFillOptions } from "../copy/mod.ts";
+export { CudaError } from "../driver/mod.ts";
 export { ExchangeError } from "../order/mod.ts";

@@ -66,4 +66,5 @@ export {
   type VortexToArrowOptions,
 } from "../vortex/mod.ts";
 export { type VortexForm, vortexForm, type VortexNodeForm } from "../arrow/mod.ts";
+export { ExchangeError } from "../order/mod.ts";
 export { SystemError } from "../ffi/mod.ts";

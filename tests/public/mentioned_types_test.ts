@@ -1,6 +1,7 @@
 /**
  * Every type that a program may have to name can be imported: each type that a public declaration mentions is public
- * itself, at the root or on a subpath, except those that no program is meant to name.
+ * itself, at the root or on a subpath, except those that no program is meant to name. An error that is caught can be
+ * told by its class, too, with nothing but the subpath that threw it.
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync } from "node:fs";
@@ -49,6 +50,27 @@ const kept: Readonly<Record<string, readonly string[]>> = {
     "WorkerContext",
   ],
 };
+
+/** The modules that programs import, as the compiler sees them. */
+function openDoors(): { readonly checker: ts.TypeChecker; readonly modules: ReadonlyMap<string, ts.Symbol> } {
+  const program = ts.createProgram(doors.map((door) => root + door), {
+    target: ts.ScriptTarget.ESNext,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    types: [],
+  });
+  const checker = program.getTypeChecker();
+  const modules = new Map<string, ts.Symbol>();
+  for (const door of doors) {
+    const file = program.getSourceFile(root + door);
+    const module = file === undefined ? undefined : checker.getSymbolAtLocation(file);
+    assert(module !== undefined, door);
+    modules.set(door, module);
+  }
+  return { checker, modules };
+}
 
 /** The original symbol behind a name, through any re-exports. */
 function origin(checker: ts.TypeChecker, symbol: ts.Symbol): ts.Symbol {
@@ -99,20 +121,9 @@ testOnce(
   "every type that a public declaration mentions can be imported, or is listed here with a reason",
   patiently,
   () => {
-    const program = ts.createProgram(doors.map((door) => root + door), {
-      target: ts.ScriptTarget.ESNext,
-      module: ts.ModuleKind.NodeNext,
-      moduleResolution: ts.ModuleResolutionKind.NodeNext,
-      allowImportingTsExtensions: true,
-      noEmit: true,
-      types: [],
-    });
-    const checker = program.getTypeChecker();
+    const { checker, modules } = openDoors();
     const exported = new Map<ts.Symbol, string[]>();
-    for (const door of doors) {
-      const file = program.getSourceFile(root + door);
-      const module = file === undefined ? undefined : checker.getSymbolAtLocation(file);
-      assert(module !== undefined, door);
+    for (const [door, module] of modules) {
       for (const symbol of checker.getExportsOfModule(module).map((one) => origin(checker, one))) {
         exported.set(symbol, [...exported.get(symbol) ?? [], door]);
       }
@@ -128,5 +139,44 @@ testOnce(
     }
     const where = [...missing].map(([type, by]) => `${type} by ${by}`).join(", ");
     assertEquals([...missing.keys()].sort(), Object.values(kept).flat().sort(), where);
+  },
+);
+
+/** The names of the classes that a declaration and its members say they throw: `@throws {CudaError} if ...`. */
+function thrownBy(declaration: ts.Node): string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isBlock(node)) return;
+    const comments = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc).map((comment) => comment.getText());
+    for (const [, classes = ""] of comments.join().matchAll(/@throws \{(\w[^}]*)\}/g)) {
+      found.push(...classes.split(" | "));
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(declaration);
+  return found;
+}
+
+testOnce(
+  "a class that a subpath says it throws can be imported from it, unless it is JavaScript's own",
+  patiently,
+  () => {
+    const { checker, modules } = openDoors();
+    const missing: string[] = [];
+    let count = 0;
+    for (const [door, module] of modules) {
+      const names = new Set(checker.getExportsOfModule(module).map(({ name }) => name));
+      for (const symbol of checker.getExportsOfModule(module).map((one) => origin(checker, one))) {
+        const members = checker.getDeclaredTypeOfSymbol(symbol).getProperties(); // those of a class before it, too
+        const own = [symbol, ...members].flatMap(({ declarations = [] }) => declarations)
+          .filter((one) => one.getSourceFile().fileName.startsWith(`${root}src/`));
+        for (const name of own.flatMap(thrownBy).filter((one) => !(one in globalThis))) {
+          count++;
+          if (!names.has(name)) missing.push(`${door}: ${name}, which ${symbol.name} throws`);
+        }
+      }
+    }
+    assert(count > 100, `${count}`);
+    assertEquals([...new Set(missing)], []);
   },
 );
