@@ -48,7 +48,7 @@ const writeNpyOptionNames: OptionNames<WriteNpyOptions> = { onProgress: true };
  * ```
  */
 export async function writeNpy(
-  target: string | URL | WritableStream<Uint8Array>,
+  target: string | URL | WritableStream<Uint8Array<ArrayBuffer>>,
   view: StridedMemoryView,
   options: WriteNpyOptions = {},
 ): Promise<void> {
@@ -76,7 +76,7 @@ function checked(view: StridedMemoryView, options: WriteNpyOptions): Uint8Array 
 // law files/writeToStream: files/write_npy
 /** Writes to a stream, and closes it; or aborts it if that fails. What is written is copied: readers may keep it. */
 export async function writeToStream(
-  stream: WritableStream<Uint8Array>,
+  stream: WritableStream<Uint8Array<ArrayBuffer>>,
   write: (sink: ByteSink) => Promise<void>,
 ): Promise<void> {
   const writer = stream.getWriter();

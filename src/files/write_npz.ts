@@ -52,7 +52,7 @@ interface Written {
  * @throws {NpyError} for element types that NumPy lacks, and for a name that is empty, too long or no Unicode text
  */
 export async function writeNpz(
-  target: string | URL | WritableStream<Uint8Array>,
+  target: string | URL | WritableStream<Uint8Array<ArrayBuffer>>,
   arrays: Readonly<Record<string, StridedMemoryView>> | ReadonlyMap<string, StridedMemoryView>,
   options: WriteNpzOptions = {},
 ): Promise<void> {

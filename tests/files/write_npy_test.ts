@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { slice, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
+import { readNpy, slice, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -30,6 +30,18 @@ test("a stream gets the bytes of the file, which stay the same when the array ch
     ),
     100,
   );
+});
+
+test("a stream may compress the file on its way, and takes bytes only to the compiler, too", async () => {
+  const { readable, writable } = new CompressionStream("gzip");
+  const view = StridedMemoryView.arange(1000, "int16");
+  const [, bytes] = await Promise.all([writeNpy(writable, view), new Response(readable).blob()]);
+  const unpacked = bytes.stream().pipeThrough(new DecompressionStream("gzip"));
+  using back = await readNpy(await new Response(unpacked).arrayBuffer());
+  assert(bytes.size < view.nbytes && back.equals(view));
+  // @ts-expect-error -- a stream of text
+  const texts: Parameters<typeof writeNpy>[0] = new TransformStream<string, string>().writable;
+  assert(texts !== null);
 });
 
 test("a stream that fails, or that has a reader, is the error, and the array is free", async () => {
