@@ -55,7 +55,8 @@ import { toPython } from "./to_python.ts";
  * It owns a reference until it is closed, with `using` or `$close()`, or collected. A method such as `array.sum` keeps
  * its object alive until it has been called, and not afterwards.
  */
-export interface PyObject extends Iterable<unknown>, AsyncIterable<unknown>, Disposable {
+// deno-lint-ignore no-explicit-any -- only Python knows what comes back
+export interface PyObject extends Iterable<any>, AsyncIterable<any>, Disposable {
   /** Calls the object. Keyword arguments come last: `kwargs({ dim: 0 })`. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   (...args: unknown[]): any;
