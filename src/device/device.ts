@@ -176,11 +176,12 @@ export class CudaDevice {
 
   // law device/CudaDevice.withContext: device/device, memory/memory_programs
   /**
-   * Calls a function while the primary context is current, then restores the previous context.
+   * Calls a function while the primary context is current, then restores the previous context: at the first `await` of
+   * an async function, which the compiler therefore refuses.
    *
    * @throws {TypeError} if it is not a function, or the device is gone with its `Cuda`
    */
-  withContext<T>(work: () => T): T {
+  withContext<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {
     if (typeof work !== "function") throw noWork(this, work);
     const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.driver.context;
     this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));

@@ -316,7 +316,7 @@ export class CudaStream {
    * for (let i = 0; i < 1000; i++) exec.launch(stream);
    * ```
    */
-  capture(work: () => void, options: CaptureOptions = {}): CudaGraph {
+  capture<T>(work: () => T extends PromiseLike<unknown> ? never : T, options: CaptureOptions = {}): CudaGraph {
     return captureWork(this, work, options);
   }
 

@@ -194,7 +194,7 @@ export class Python {
    * @returns what the work returns
    * @throws {TypeError} if the work is an async function or a generator, which is not called, or returns a promise
    */
-  locked<T>(work: () => T): T {
+  locked<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {
     if (goesOnLater.has(Object.prototype.toString.call(work))) throw notAtOnce("an async function or a generator");
     const result = this.#python.locked(work);
     if (isPromise(result)) throw notAtOnce("a function that returns a promise");
@@ -269,7 +269,7 @@ export class Python {
    * @throws {TypeError} if the work returns a promise
    */
   // deno-lint-ignore no-explicit-any -- only Python knows what the manager gives
-  with<T>(manager: PyObject, work: (value: any) => T): T | undefined;
+  with<T>(manager: PyObject, work: (value: any) => T extends PromiseLike<unknown> ? never : T): T | undefined;
   // deno-lint-ignore no-explicit-any -- as above
   with<T>(manager: PyObject, work?: (value: any) => T): Entered | T | undefined {
     return work === undefined ? enter(manager, this.#options) : withBody(manager, work);

@@ -266,6 +266,7 @@ export const graphBehaviours: readonly Behaviour[] = [
       );
       assertEquals(stream.isCapturing, false);
       assertEquals(first(a, all), 5, "captured work is not done");
+      // @ts-expect-error -- a promise
       const error = assertThrows(() => stream.capture(async () => await Promise.resolve()), TypeError);
       assertMatch(error.message, /asynchronous/);
       assertEquals(stream.isCapturing, false);

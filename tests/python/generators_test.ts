@@ -189,6 +189,7 @@ class Manager:
     }
     const log: PyObject = manager["log"];
     assertEquals(log.$value(), ["in", null, "in", "JavaScriptError", "in", "KeyError", "in", null]);
+    // @ts-expect-error -- a promise
     assertThrows(() => python.with(manager, async () => await Promise.resolve(1)), TypeError, "Cannot wait");
   }
   assertThrows(() => python.with(python.evaluate("object()")), PythonError, "context manager");

@@ -116,6 +116,7 @@ test(...needs(missing, "work that continues later is refused, and the lock is no
   const python = open();
   let calls = 0;
   const refused: readonly (() => unknown)[] = [
+    // @ts-expect-error -- a promise
     () => python.locked(async () => await Promise.resolve(calls++)),
     () =>
       python.locked(function* () {
@@ -128,6 +129,7 @@ test(...needs(missing, "work that continues later is refused, and the lock is no
   ];
   for (const work of refused) assertThrows(work, TypeError, "Cannot hold Python's lock for an async function");
   assertEquals(calls, 0, "none of them was called");
+  // @ts-expect-error -- a promise
   assertThrows(() => python.locked(() => Promise.resolve(1)), TypeError, "that returns a promise");
   assertEquals(python.locked(() => python.evaluate("1 + 1")), 2);
   using object = python.locked(() => python.evaluate("object()")) as PyObject;

@@ -240,7 +240,7 @@ function name({ device, handle }: CudaStream): string {
 }
 
 /** See {@linkcode CudaStream.capture}. */
-export function captureWork(stream: CudaStream, work: () => void, options: CaptureOptions): CudaGraph {
+export function captureWork(stream: CudaStream, work: () => unknown, options: CaptureOptions): CudaGraph {
   if (typeof work !== "function") {
     throw new TypeError(
       `Cannot capture: expected a function that enqueues work, capture(() => ...), got ${showGiven(work)}. ` +
@@ -248,7 +248,7 @@ export function captureWork(stream: CudaStream, work: () => void, options: Captu
     );
   }
   using capture = new StreamCapture(stream, options);
-  const result: unknown = work();
+  const result = work();
   if (result instanceof Promise) {
     result.catch(() => {}); // work that it does outside the capture fails with its own error, or not at all
     throw new TypeError("Cannot capture an asynchronous function: use beginCapture() and end()");
