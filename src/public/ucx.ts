@@ -44,4 +44,5 @@ export {
   type WorkerLimits,
   type WorkerOptions,
 } from "../ucx/mod.ts";
+export type { ForeignArray } from "../view/mod.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt, SystemError } from "../ffi/mod.ts";

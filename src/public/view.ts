@@ -11,6 +11,7 @@ export {
   type CreateOptions,
   type ElementArray,
   type ExportedArray,
+  type ForeignArray,
   type FromBufferOptions,
   Lease,
   type NestedValues,

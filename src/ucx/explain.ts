@@ -77,7 +77,7 @@ function explainOwn(what: StridedMemoryView | MemoryBuffer | ArrayBufferLike | A
 /** For a length, which is the same for memory that is refused. */
 const anyGpu = new PoolStaging(0);
 
-function bytesOf(what: Sendable): number {
+function bytesOf(what: Sendable | SharedArrayBuffer): number {
   const memory = new TakenMemory();
   takeMemory(memory, what, "send", anyGpu);
   const { bytes } = memory;

@@ -9,7 +9,7 @@ import { type MemoryArgument, ownBuffer, resizableBufferError } from "../ffi/mod
 import { checkBoolean, none } from "../layout/mod.ts";
 import { captureOf, type CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
-import { StridedMemoryView } from "../view/mod.ts";
+import { type ForeignArray, StridedMemoryView } from "../view/mod.ts";
 import { useGpu } from "./gpu_context.ts";
 import { checkKnown, packedOn, typeOf } from "./memory_route.ts";
 import type { PoolStaging, StagingPiece } from "./pool_staging.ts";
@@ -27,7 +27,7 @@ import { lengthOf, type TakenMemory as Memory } from "./taken_memory.ts";
  * while the worker slept is cancelled before anything is written. Memory that was transferred before, and a resizable
  * ArrayBuffer, are refused with a TypeError at once. Use a `MemoryBuffer` if you cannot rule out a transfer.
  */
-export type Sendable = StridedMemoryView | MemoryBuffer | ArrayBuffer | ArrayBufferView | object;
+export type Sendable = StridedMemoryView | MemoryBuffer | ArrayBuffer | ArrayBufferView | ForeignArray;
 /** What can be received into: the same, if writable, and like {@linkcode Sendable} not to be transferred meanwhile. */
 export type Receivable = Sendable;
 
@@ -77,7 +77,7 @@ function takeBytes(
  */
 export function takeMemory(
   memory: Memory,
-  what: Sendable,
+  what: Sendable | SharedArrayBuffer,
   doing: Doing,
   cuda: PoolStaging | null,
   options: TakeOptions = none,

@@ -27,6 +27,21 @@ export interface ArraySource {
   [arraySource](options: ImportOptions): StridedMemoryView;
 }
 
+/**
+ * Another library's array, as far as the compiler can tell: an object with a member of a protocol that
+ * {@linkcode StridedMemoryView.from} knows, an export of this package, or any `PyObject`. That function takes values
+ * whose type says less, too, and its view is sent in their place.
+ */
+export type ForeignArray =
+  | DlpackTensor
+  | ArrowDeviceArray
+  | { readonly __dlpack__: unknown }
+  | { readonly __cuda_array_interface__: unknown }
+  | { readonly __array_interface__: unknown }
+  | { readonly __arrow_c_device_array__: unknown }
+  | { readonly __arrow_c_array__: unknown }
+  | { $get(name: string): unknown };
+
 /** A protocol by which arrays are imported. */
 interface Protocol {
   /** The member by which an object speaks the protocol. What an export of ours returns does without. */

@@ -17,6 +17,7 @@ export type { CreateOptions } from "./create.ts";
 export type { AsTypedArrayOptions, ElementArray, ToTypedArrayOptions } from "./element_array.ts";
 export type { ExportedArray } from "./exported_array.ts";
 export { arraySource, isArraySource } from "./from.ts";
+export type { ForeignArray } from "./from.ts";
 export type { FromBufferOptions } from "./from_buffer.ts";
 export { jsonNumber } from "./json_number.ts";
 export { Lease } from "./lease.ts";

@@ -4,7 +4,23 @@
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type CudaDevice, type CudaStream, type PyObject, type Python } from "../../mod.ts";
+import {
+  type ArrowArray,
+  type ArrowDeviceArray,
+  Cuda,
+  type CudaDevice,
+  type CudaStream,
+  type DlpackTensor,
+  type PyObject,
+  type Python,
+  type Receivable,
+  type Sendable,
+  type StridedMemoryView,
+  type UcxEndpoint,
+  type UcxWorker,
+} from "../../mod.ts";
+import type { DlpackSource } from "../../src/public/dlpack.ts";
+import type { VortexArray } from "../../src/public/vortex.ts";
 
 /** Takes programs that are compiled, and not run. */
 function compiled(...programs: readonly ((...args: never[]) => unknown)[]): void {
@@ -47,5 +63,38 @@ test("work that ends when it returns may return anything but a promise", () => {
     (device: CudaDevice) => device.withContext(async () => await Promise.resolve()),
     // @ts-expect-error -- a promise
     (stream: CudaStream) => stream.capture(async () => await Promise.resolve()),
+  );
+});
+
+/** A library's array, as its own types may describe it. */
+interface Tensor {
+  readonly shape: readonly number[];
+  __dlpack__(stream?: number): unknown;
+}
+
+test("arrays are sent, whoever has made them, and nothing else", () => {
+  compiled(
+    (view: StridedMemoryView<"int8">, { buffer }: StridedMemoryView): Sendable[] => [view, buffer],
+    (bytes: Uint8Array, array: Float32Array<ArrayBuffer>, view: DataView): Receivable[] => [bytes, array, view],
+    (array: ArrayBuffer, node: ArrayBufferView, object: PyObject): Sendable[] => [array, node, object],
+    (source: DlpackSource, tensor: DlpackTensor, other: Tensor): Sendable[] => [source, tensor, other],
+    (one: ArrowArray, other: ArrowDeviceArray, vortex: VortexArray): Sendable[] => [one, other, vortex],
+    (described: { get __cuda_array_interface__(): unknown }): Sendable => described,
+    (endpoint: UcxEndpoint, numpy: PyObject) => endpoint.send(numpy.$call(3)),
+    (endpoint: UcxEndpoint, parts: readonly Uint8Array[]) => [endpoint.sendMany(parts), endpoint.sendMessage(parts)],
+    // @ts-expect-error -- numbers: a typed array has bytes
+    (endpoint: UcxEndpoint) => endpoint.send([1, 2, 3]),
+    // @ts-expect-error -- no array
+    (endpoint: UcxEndpoint) => endpoint.send({ text: "hello" }),
+    // @ts-expect-error -- not awaited
+    (endpoint: UcxEndpoint, bytes: Promise<Uint8Array>) => endpoint.send(bytes),
+    // @ts-expect-error -- not awaited
+    (worker: UcxWorker, bytes: Promise<Uint8Array>) => worker.recv(bytes),
+    // @ts-expect-error -- no array
+    (worker: UcxWorker) => worker.register(new Map()),
+    // @ts-expect-error -- a function
+    (endpoint: UcxEndpoint) => endpoint.sendMany([() => new Uint8Array(3)]),
+    // @ts-expect-error -- shared memory
+    (endpoint: UcxEndpoint) => endpoint.send(new SharedArrayBuffer(3)),
   );
 });

@@ -5,7 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { liveExports, StridedMemoryView, Ucx, type UcxEndpoint, type UcxWorker } from "../../mod.ts";
+import { liveExports, type Sendable, StridedMemoryView, Ucx, type UcxEndpoint, type UcxWorker } from "../../mod.ts";
 import type { UcxActiveMessage } from "../../src/ucx/active_messages/active_messages.ts";
 import { patiently } from "../support/child.ts";
 import { unwritten } from "./unwritten.ts";
@@ -18,7 +18,7 @@ interface Scene {
 }
 
 /** What calls an array for its memory. */
-const calls: Readonly<Record<string, (scene: Scene, array: object) => unknown>> = {
+const calls: Readonly<Record<string, (scene: Scene, array: Sendable) => unknown>> = {
   send: ({ endpoint }, array) => endpoint.send(array),
   "send with a timeout": ({ endpoint }, array) => endpoint.send(array, { timeout: 9000 }),
   sendSync: ({ endpoint }, array) => endpoint.sendSync(array),
