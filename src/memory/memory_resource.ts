@@ -18,8 +18,10 @@ export interface AllocateOptions {
 /** The names of {@linkcode AllocateOptions}. */
 export const allocateOptionNames: OptionNames<AllocateOptions> = { stream: true, name: true };
 
-/** A source of memory. Subclass it to bring your own allocator. */
+/** A source of memory. Subclass it to bring your own allocator: an object that only has its members is refused. */
 export abstract class MemoryResource {
+  /** For the compiler alone: it would take any object with the members below, and any class that implements them. */
+  declare protected readonly isSubclass: true;
   /** Whether kernels can use the memory. */
   abstract readonly isDeviceAccessible: boolean;
   /** Whether the host can use the memory. */

@@ -2,7 +2,7 @@
  * What programs may write, to the compiler: right uses compile without a cast, and uses that can only fail do not. What
  * it knows of dtypes is in `view/types_test.ts`. Most of this is compiled only.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   type ArrowArray,
@@ -11,14 +11,18 @@ import {
   type CudaDevice,
   type CudaStream,
   type DlpackTensor,
+  HostMemoryResource,
+  MemoryBuffer,
+  MemoryResource,
   type PyObject,
   type Python,
   type Receivable,
   type Sendable,
-  type StridedMemoryView,
+  StridedMemoryView,
   type UcxEndpoint,
   type UcxWorker,
 } from "../../mod.ts";
+import { type AllocateOptions, checkSize } from "../../src/public/cuda.ts";
 import type { DlpackSource } from "../../src/public/dlpack.ts";
 import type { VortexArray } from "../../src/public/vortex.ts";
 
@@ -97,4 +101,44 @@ test("arrays are sent, whoever has made them, and nothing else", () => {
     // @ts-expect-error -- shared memory
     (endpoint: UcxEndpoint) => endpoint.send(new SharedArrayBuffer(3)),
   );
+});
+
+test("an allocator of one's own is a subclass, to the compiler, too", () => {
+  class Counting extends MemoryResource {
+    readonly isDeviceAccessible = false;
+    readonly isHostAccessible = true;
+    readonly #inner = new HostMemoryResource();
+    bytes = 0;
+
+    override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
+      checkSize(bytes);
+      const owner = this.#inner.allocate(bytes, options);
+      this.bytes += bytes;
+      const free = () => {
+        this.bytes -= bytes;
+        owner.close();
+      };
+      return MemoryBuffer.fromAllocation({ ptr: owner.ptr, size: bytes, device: null, stream: null, owner, free });
+    }
+  }
+  const memory = new Counting();
+  {
+    using buffer = memory.allocate(8);
+    using copy = StridedMemoryView.fromBuffer(buffer, { shape: [2], dtype: "float32" }).copy({ memory });
+    assertEquals([copy.nbytes, memory.bytes], [8, 16]);
+  }
+  assertEquals(memory.bytes, 0);
+  const { allocate } = new HostMemoryResource();
+  // @ts-expect-error -- not a subclass
+  const alike: MemoryResource = { isDeviceAccessible: false, isHostAccessible: true, allocate };
+  assertThrows(() => StridedMemoryView.zeros([2], { memory: alike }), TypeError, "expected a MemoryResource");
+  compiled(() => {
+    // @ts-expect-error -- nor is one that implements it
+    class Alike implements MemoryResource {
+      readonly isDeviceAccessible = false;
+      readonly isHostAccessible = true;
+      readonly allocate = allocate;
+    }
+    return new Alike();
+  });
 });
