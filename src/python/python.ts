@@ -33,7 +33,7 @@ export interface AsyncCallOptions {
    * coroutine gets a `CancelledError` where it waits; a function that is already running completes, and its outcome is
    * discarded.
    */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const asyncCallOptionNames: OptionNames<AsyncCallOptions> = { signal: true };

@@ -80,7 +80,7 @@ export interface ConnectOptions {
    * Cancels the attempt; the promise is then rejected with the signal's reason. Connecting by a worker's address does
    * not wait: there the signal matters only if it is already aborted.
    */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * The same after this many milliseconds, with UCS_ERR_TIMED_OUT. Default 5000; `Infinity`: no limit. Connecting by a
    * worker's address takes no time.

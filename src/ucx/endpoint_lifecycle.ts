@@ -48,7 +48,7 @@ export interface CloseOptions {
   /** How long to wait, in milliseconds, before closing by force. Default: as long as it takes. */
   readonly timeout?: number;
   /** Closes by force once it is aborted, as does {@linkcode timeout}: the promise is not rejected. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const closeOptionNames: OptionNames<CloseOptions> = { force: true, timeout: true, signal: true };

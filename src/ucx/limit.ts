@@ -11,7 +11,7 @@ import { UcxError } from "./error.ts";
 /** How long an operation may take. */
 export interface LimitOptions {
   /** Ends the operation for its caller; the promise is then rejected with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The same after this many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }

@@ -47,7 +47,7 @@ export interface ReceiveOptions {
    */
   readonly exact?: boolean;
   /** Cancels the receive; the promise is then rejected with the signal's reason. A message just arriving is lost. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The same after this many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }

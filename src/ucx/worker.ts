@@ -81,7 +81,7 @@ export interface CloseWorkerOptions {
   /** How long to wait, in milliseconds, before closing at once. Default: as long as it takes. */
   readonly timeout?: number;
   /** Closes at once when it is aborted, as after the timeout: the promise is not rejected. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const closeWorkerOptionNames: OptionNames<CloseWorkerOptions> = { timeout: true, signal: true };

@@ -20,11 +20,13 @@ import {
   type Sendable,
   StridedMemoryView,
   type UcxEndpoint,
+  type UcxListener,
   type UcxWorker,
 } from "../../mod.ts";
 import { type AllocateOptions, checkSize } from "../../src/public/cuda.ts";
 import type { DlpackSource } from "../../src/public/dlpack.ts";
-import type { VortexArray } from "../../src/public/vortex.ts";
+import type { MemoryChannel } from "../../src/public/sharing.ts";
+import type { VortexArray, VortexFile } from "../../src/public/vortex.ts";
 
 /** Takes programs that are compiled, and not run. */
 function compiled(...programs: readonly ((...args: never[]) => unknown)[]): void {
@@ -141,4 +143,16 @@ test("an allocator of one's own is a subclass, to the compiler, too", () => {
     }
     return new Alike();
   });
+});
+
+test("a signal that a program may have been given is passed on as it is", () => {
+  compiled(
+    (python: Python, function_: PyObject, signal?: AbortSignal) => python.async(function_, { signal }),
+    (worker: UcxWorker, signal?: AbortSignal) => worker.connect(worker.address, { signal }),
+    (endpoint: UcxEndpoint, signal?: AbortSignal) => endpoint.close({ signal }),
+    (listener: UcxListener, signal?: AbortSignal) => listener.accept({ signal }),
+    (endpoint: UcxEndpoint, signal?: AbortSignal) => [endpoint.messages({ signal }), endpoint.recvMany({ signal })],
+    (channel: MemoryChannel, signal?: AbortSignal) => channel.receive({ signal }),
+    (file: VortexFile, signal?: AbortSignal) => file.scan({ signal }),
+  );
 });

@@ -37,7 +37,7 @@ export interface VortexScanOptions {
   /** Maximum bytes to read ahead, besides the current batch. Default 64 MiB. */
   readonly readAhead?: number;
   /** Ends the scan for its caller: what waits for the next batch is then rejected with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const scanOptionNames: OptionNames<VortexScanOptions> = {
