@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DType } from "./dtype.ts";
+import type { DType, ElementValue } from "./dtype.ts";
 import type { Complex, Scalar } from "./element.ts";
 
 /** Names of sub-byte types. */
@@ -82,10 +82,12 @@ export type DTypeNameOfArray<A> = A extends { readonly [Symbol.toStringTag]: inf
  * The JavaScript type of an element of a dtype, as {@linkcode DType.read} returns it. The lanes of a dtype whose name
  * the compiler does not know may be of any type.
  */
+// Exclude gives readonly Scalar[]: written as such it would be a type of its own for each dtype, all shown in errors.
 export type ElementOf<D extends DTypeName> = D extends `complex${number}x${infer Lanes extends number}`
-  ? (Lanes extends 1 ? Complex : number extends Lanes ? readonly Scalar[] : readonly Complex[])
-  : D extends `${infer Lane extends ScalarName}x${infer Lanes extends number}`
-    ? (Lanes extends 1 ? ElementOf<Lane> : number extends Lanes ? readonly Scalar[] : readonly ElementOf<Lane>[])
+  ? (Lanes extends 1 ? Complex : number extends Lanes ? Exclude<ElementValue, Scalar> : readonly Complex[])
+  : D extends `${infer Lane extends ScalarName}x${infer Lanes extends number}` ? (Lanes extends 1 ? ElementOf<Lane>
+      : number extends Lanes ? Exclude<ElementValue, Scalar>
+      : readonly ElementOf<Lane>[])
   : D extends `complex${number}` ? Complex
   : D extends "int64" | "uint64" | "handle64" ? bigint
   : D extends "bool" | "bool1" | "bool1_packed" ? boolean
@@ -96,10 +98,12 @@ export type ElementOf<D extends DTypeName> = D extends `complex${number}x${infer
  * numbers for complex ones without an imaginary part.
  */
 export type WritableOf<D extends DTypeName> = D extends
-  `${"int64" | "uint64" | "handle64"}x${infer Lanes extends number}`
-  ? (Lanes extends 1 ? bigint | number : number extends Lanes ? readonly Scalar[] : readonly (bigint | number)[])
-  : D extends `complex${number}x${infer Lanes extends number}`
-    ? (Lanes extends 1 ? Complex | number : number extends Lanes ? readonly Scalar[] : readonly (Complex | number)[])
+  `${"int64" | "uint64" | "handle64"}x${infer Lanes extends number}` ? (Lanes extends 1 ? bigint | number
+    : number extends Lanes ? Exclude<ElementValue, Scalar>
+    : readonly (bigint | number)[])
+  : D extends `complex${number}x${infer Lanes extends number}` ? (Lanes extends 1 ? Complex | number
+      : number extends Lanes ? Exclude<ElementValue, Scalar>
+      : readonly (Complex | number)[])
   : D extends "int64" | "uint64" | "handle64" ? bigint | number
   : D extends `complex${number}` ? Complex | number
   : ElementOf<D>;
