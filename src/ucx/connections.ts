@@ -381,7 +381,7 @@ export class Connections {
   /** As {@linkcode UcxWorker.flush}. */
   async flush(options: LimitOptions): Promise<void> {
     // A close includes a flush.
-    const open = Array.from(this.#endpoints.values()).filter((endpoint) => !endpoint.isClosing);
+    const open = Array.from(this.#endpoints.values()).filter((endpoint) => !endpoint.isClosed);
     await Promise.all(open.map((endpoint) => endpoint.flush(options)));
   }
 

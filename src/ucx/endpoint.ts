@@ -405,12 +405,8 @@ export class UcxEndpoint {
     return this.#operations.handle;
   }
 
-  /**
-   * Whether the endpoint is closing or closed: no new operation begins.
-   *
-   * @internal
-   */
-  get isClosing(): boolean {
+  /** Whether it is closing or closed: no new operation begins. What it was closed by, {@linkcode closed} tells. */
+  get isClosed(): boolean {
     return this.#operations.isClosing;
   }
 
@@ -535,7 +531,7 @@ export class UcxEndpoint {
 
 /** Does not wait: UCX knows its transports once the first message has been sent. */
 function describeEndpoint(endpoint: UcxEndpoint): string {
-  if (endpoint.isClosing) return "(closed)";
+  if (endpoint.isClosed) return "(closed)";
   const transports = endpoint.transports();
   return transports.length === 0 ? "(open)" : `(open, by ${transports.join(", ")})`;
 }

@@ -116,6 +116,11 @@ export class UcxMemoryRegion {
     memory.pin = null;
   }
 
+  /** Whether it is closed, by itself or with its worker. */
+  get isClosed(): boolean {
+    return this.#registration.isClosed;
+  }
+
   /**
    * Unregisters the memory: it is the program's own again. Peers must not use it any more: operations that they have
    * begun may still write. Closing twice is harmless.
@@ -132,7 +137,7 @@ export class UcxMemoryRegion {
   static {
     showAs(UcxMemoryRegion, (region) => {
       const size = Number(new DataView(region.key.buffer).getBigUint64(16, littleEndian)); // and not the key, a secret
-      return `${showBytes(size)}${region.#registration.isClosed ? ", closed" : ""}`;
+      return `${showBytes(size)}${region.isClosed ? ", closed" : ""}`;
     });
   }
 }
@@ -239,6 +244,11 @@ export class UcxRemoteKey {
   release(): void {
     this.#users--;
     this.#freeIfUnused();
+  }
+
+  /** Whether it is closed. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Frees the key, as soon as no operation in flight uses it. Closing twice is harmless. */

@@ -174,6 +174,11 @@ export class Ucx {
     return Array.from(text.matchAll(/resource\s+\d+\s*:.*\s(\S+\/\S+)/g), ([, name]) => name ?? "");
   }
 
+  /** Whether it is closed. */
+  get isClosed(): boolean {
+    return this.#resources.closed;
+  }
+
   /** Closes the workers that are still open, without waiting for their peers, then frees the context. */
   close(): void {
     this.#resources.close();

@@ -414,6 +414,11 @@ export class UcxWorker {
     return this.#progress.poll();
   }
 
+  /** Whether it is closing or closed. */
+  get isClosed(): boolean {
+    return this.#closing !== undefined || this.#resources.closed;
+  }
+
   /**
    * Closes every endpoint once everything sent has arrived, then the worker; connections that peers are making to it
    * get up to 200 ms. Closing twice is harmless.
@@ -495,8 +500,7 @@ export class UcxWorker {
     showAs(UcxWorker, (worker) => {
       const number = worker.#number;
       const { version, cuda } = worker.#context;
-      const state = worker.#closing === undefined && !worker.#resources.closed ? "" : ", closed";
-      return `${number} of UCX ${version}${cuda !== null ? " with CUDA" : ""}${state}`;
+      return `${number} of UCX ${version}${cuda !== null ? " with CUDA" : ""}${worker.isClosed ? ", closed" : ""}`;
     });
   }
 }

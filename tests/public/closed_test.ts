@@ -5,9 +5,13 @@ import { test } from "node:test";
 import { ArrowArray, ArrowStream, Cuda, StridedMemoryView } from "../../mod.ts";
 import { exportArrowStream } from "../../src/public/arrow.ts";
 import { MemoryChannel, UnixListener, UnixSocket } from "../../src/public/sharing.ts";
+import { Ucx } from "../../src/public/ucx.ts";
 import { openVortex } from "../../src/public/vortex.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
+import { needs } from "../support/needs.ts";
 import { fileWith } from "../support/open_files.ts";
+import { libucp } from "../../src/ucx/library.ts";
+import { missing } from "../support/missing_library.ts";
 import { publicValues } from "./values.ts";
 
 /** Classes without `isClosed`, and what tells instead. */
@@ -29,7 +33,7 @@ const otherwise: Readonly<Record<string, string>> = {
 test("every class that can be closed has isClosed, or something else that tells", async () => {
   const without = new Set<string>();
   for (const { name, value } of await publicValues()) {
-    if (typeof value !== "function" || /^Ucx/.test(name)) continue; // closing most of those takes time, and is a promise
+    if (typeof value !== "function") continue;
     const prototype: unknown = value.prototype;
     if (typeof prototype !== "object" || prototype === null || !("close" in prototype)) continue;
     if (!("isClosed" in prototype)) without.add(name);
@@ -77,5 +81,22 @@ test("isClosed is true from the first close on", async () => {
     assertEquals(object.isClosed, true, name);
     object.close();
     assertEquals(object.isClosed, true, name);
+  }
+});
+
+test(...needs(missing(libucp), "so it is of what closes in order, while it waits for its peers, too"), async () => {
+  const ucx = Ucx.open({ config: { TLS: "tcp" } });
+  const worker = ucx.createWorker();
+  const listener = worker.listen({ port: 0 });
+  const [endpoint, accepted] = await Promise.all([worker.connect(listener), listener.accept()]);
+  assert(accepted !== null);
+  const region = worker.register(new Uint8Array(64));
+  const closable = [endpoint.remote(region.key), region, accepted, endpoint, listener, worker, ucx];
+  for (const object of closable) {
+    assertEquals(object.isClosed, false, object.constructor.name);
+    const closed = object.close();
+    assertEquals(object.isClosed, true, object.constructor.name);
+    await closed;
+    assertEquals(object.isClosed, true, object.constructor.name);
   }
 });

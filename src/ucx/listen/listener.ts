@@ -203,6 +203,11 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
     return this.#pending.iterate();
   }
 
+  /** Whether it is closed. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   // law ucx/UcxListener.close: ucx/listener
   /** Accepts no more connections, and closes those not yet taken. Closing twice is harmless. */
   async close(): Promise<void> {
