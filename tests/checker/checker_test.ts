@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { CausalityError, checkDriver } from "../../src/checker/mod.ts";
 import { type Schedule, simulateDriver } from "../../src/sim/mod.ts";
 import { nullDriver } from "../support/null_driver.ts";
-import { check, fc, scaled } from "../support/property.ts";
+import { check, checkUntil, fc, scaled } from "../support/property.ts";
 import { type Choice, choices, judge, Session, type Verdict } from "../support/checker_oracle.ts";
 import { orders, type Program, programs, reference } from "../support/driver_programs.ts";
 import { run } from "../support/run_raw_driver.ts";
@@ -67,9 +67,10 @@ function runChecked(program: Program, schedule: Schedule, seed: number, without:
   return bytes;
 }
 
-test("a program with the order that it needs is not reported; without a needed part of it, it is", () => {
+test("a program with the order that it needs is not reported; without a needed part of it, it is", async () => {
   const counts = { needed: 0, spare: 0 };
-  check(
+  await checkUntil(
+    () => counts.needed > scaled(100), // the daily run's 50 programs had 75 to 131
     fc.property(
       fc.integer({ min: 1, max: 3 }).chain((devices) => programs(devices)),
       fc.constantFrom(...schedules),

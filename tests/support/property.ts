@@ -29,6 +29,24 @@ export function check<T>(
   return fc.assert(property, { ...options, seed, numRuns: Math.max(1, Math.round(runs * factor)) });
 }
 
+/**
+ * Asserts a property on `runs` generated cases (times `CAUSEWAY_RUNS`), and on more until the test has seen enough of
+ * some kind: for kinds that only running a case tells. Of others the generator can make as many as are needed.
+ *
+ * @param isEnough whether it has; the test asserts it afterwards
+ */
+export async function checkUntil<T>(
+  isEnough: () => boolean,
+  property: fc.IRawProperty<T>,
+  runs: number,
+  options: { readonly endOnFailure?: boolean } = {},
+): Promise<void> {
+  const numRuns = Math.max(1, Math.round(runs * factor));
+  for (let round = 0; round === 0 || (!isEnough() && round < 20); round++) {
+    await fc.assert(property, { ...options, seed: (seed + round) | 0, numRuns });
+  }
+}
+
 /** How many cases a handwritten loop should run. */
 export function scaled(runs: number): number {
   return Math.max(1, Math.round(runs * factor));

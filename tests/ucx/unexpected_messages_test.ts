@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Progress } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { UnexpectedMessages } from "../../src/ucx/unexpected_messages.ts";
-import { check, fc, scaled } from "../support/property.ts";
+import { checkUntil, fc, scaled } from "../support/property.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
 import { until } from "../support/until.ts";
 import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
@@ -43,7 +43,8 @@ for (const tls of ["tcp", "sm"]) {
     const sender = ucx.createWorker();
     let index = 0;
     let dropped = 0;
-    await check(
+    await checkUntil(
+      () => dropped > scaled(10), // a daily run's 8 programs dropped 22 to 66, and 5 or fewer by one seed in 6000
       fc.asyncProperty(programs, async ({ limit, steps }) => {
         await using receiver = ucx.createWorker({ limits: { taggedMessages: limit } });
         const endpoint = await sender.connect(receiver.address);

@@ -17,7 +17,7 @@ import { rootOf, VortexArray } from "../../../src/vortex/vortex_array.ts";
 import { readArray } from "../../../src/vortex/wire/array_flatbuffer.ts";
 import { readDType } from "../../../src/vortex/wire/dtype_flatbuffer.ts";
 import { messagesOf } from "../../../src/vortex/wire/ipc_message.ts";
-import { check, fc, scaled } from "../../support/property.ts";
+import { checkUntil, fc, scaled } from "../../support/property.ts";
 import { codeTree } from "../../support/vortex/code_trees.ts";
 import { damagedBytes, damagedTree } from "../../support/vortex/damage.ts";
 import { Dice, numberTree } from "../../support/vortex/number_trees.ts";
@@ -98,9 +98,10 @@ test("the arrays that are damaged below cover every encoding", () => {
   assert(missing.every((id) => id === "vortex.bytebool" || id === "vortex.chunked"), `${missing}`);
 });
 
-test("a damaged message is refused with the place, or it is an array that keeps all promises", () => {
+test("a damaged message is refused with the place, or it is an array that keeps all promises", async () => {
   let [values, refusals] = [0, 0];
-  check(
+  await checkUntil(
+    () => Math.min(values, refusals) > scaled(5), // a daily run's 100 had 8 to 16 values
     fc.property(fc.nat(2 ** 31 - 1), (seed) => {
       const dice = new Dice(seed);
       let { array, dtype } = dice.below(3) > 0 ? dice.pick(...messages) : encodeVortexIpc(arrayOf(anyArray(dice)));
@@ -118,9 +119,10 @@ test("a damaged message is refused with the place, or it is an array that keeps 
   assert(values > scaled(5) && refusals > scaled(5), `${values} values, ${refusals} refusals`);
 });
 
-test("a damaged tree is refused with the node's path, or it is an array that keeps all promises", () => {
+test("a damaged tree is refused with the node's path, or it is an array that keeps all promises", async () => {
   let [values, refusals] = [0, 0];
-  check(
+  await checkUntil(
+    () => Math.min(values, refusals) > scaled(5), // a daily run's 100 had 6 to 13 values
     fc.property(fc.nat(2 ** 31 - 1), (seed) => {
       const dice = new Dice(seed);
       let { dtype, length, tree } = anyArray(dice);

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { VortexError } from "../../../src/vortex/error.ts";
-import { check, fc, scaled } from "../../support/property.ts";
+import { check, checkUntil, fc, scaled } from "../../support/property.ts";
 import { codeTree } from "../../support/vortex/code_trees.ts";
 import { damagedTree } from "../../support/vortex/damage.ts";
 import { node } from "../../support/vortex/nodes.ts";
@@ -67,9 +67,14 @@ function same(trees: readonly BuiltArray[], seed = 0): number {
   return count;
 }
 
-test(...withWheel("damaged strings and compressed numbers are decoded as by PyVortex"), () => {
+test(...withWheel("damaged strings and compressed numbers are decoded as by PyVortex"), async () => {
   let count = 0;
-  check(fc.property(fc.nat(2 ** 24), (seed) => void (count += sameOfDamaged(seed, 100))), 2, { endOnFailure: true });
+  await checkUntil(
+    () => count > scaled(30), // of the 100 of a daily run, which need more than 15, 26 to 39
+    fc.property(fc.nat(2 ** 24), (seed) => void (count += sameOfDamaged(seed, 100))),
+    2,
+    { endOnFailure: true },
+  );
   assert(count > scaled(30), `compared only ${count}`);
 });
 
