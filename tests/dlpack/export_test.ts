@@ -332,37 +332,41 @@ test("exported structs do not overlap or change, and released ones leave little 
     ndim: fc.nat(8),
   });
   const array = new Float32Array(8);
-  let most = 0;
+  const any = fc.array(step, { maxLength: 400, size: "max" });
+  // By chance few programs leave more than a hundred: of a daily run's 30 the most was once 113.
+  const exports = fc.array(step.map((one) => ({ ...one, out: true })), { minLength: 101, maxLength: 150 });
+  const many = fc.tuple(any, exports).map((parts) => parts.flat());
   try {
-    check(
-      fc.property(fc.array(step, { maxLength: 400, size: "max" }), fc.infiniteStream(fc.nat()), (steps, picks) => {
-        const out: { tensor: DlpackTensor; kind: Kind; shape: number[] }[] = [];
-        for (const { out: isOut, kind, ndim } of steps) {
-          if (isOut) {
-            const shape = Array.from({ length: ndim }, (_, axis) => axis === 0 ? 8 : 1);
-            const view = StridedMemoryView.fromTypedArray(ndim === 0 ? array.subarray(0, 1) : array, { shape });
-            out.push({ tensor: view.toDlpack({ maxVersion: maxVersion[kind] }), kind, shape });
-          } else if (out.length > 0) {
-            const [{ tensor } = { tensor: null }] = out.splice((picks.next().value ?? 0) % out.length, 1);
-            tensor?.close();
+    for (const [programs, least] of [[any, 0], [many, 101]] as const) {
+      check(
+        fc.property(programs, fc.infiniteStream(fc.nat()), (steps, picks) => {
+          const out: { tensor: DlpackTensor; kind: Kind; shape: number[] }[] = [];
+          for (const { out: isOut, kind, ndim } of steps) {
+            if (isOut) {
+              const shape = Array.from({ length: ndim }, (_, axis) => axis === 0 ? 8 : 1);
+              const view = StridedMemoryView.fromTypedArray(ndim === 0 ? array.subarray(0, 1) : array, { shape });
+              out.push({ tensor: view.toDlpack({ maxVersion: maxVersion[kind] }), kind, shape });
+            } else if (out.length > 0) {
+              const [{ tensor } = { tensor: null }] = out.splice((picks.next().value ?? 0) % out.length, 1);
+              tensor?.close();
+            }
           }
-        }
-        most = Math.max(most, out.length);
-        assertEquals(liveExports(), out.length);
-        const structs = out.map(({ tensor, kind, shape }) => {
-          const raw = readRaw(tensor.ptr, kind);
-          assertEquals([raw.ndim, readInt64s(raw.shape, raw.ndim)], [shape.length, shape]);
-          return { from: tensor.ptr, to: tensor.ptr + BigInt(structBytes[kind]) };
-        }).sort((a, b) => a.from < b.from ? -1 : 1);
-        structs.reduce((before, one) => (assert(before.to <= one.from), one), { from: 0n, to: 0n });
-        for (const { tensor } of out) tensor.close();
-        assertEquals(liveExports(), 0);
-        assert(blocks.size <= 4, `${blocks.size} blocks for structs of two kinds, with few and with many axes`);
-      }),
-      60,
-    );
+          assert(out.length >= least);
+          assertEquals(liveExports(), out.length);
+          const structs = out.map(({ tensor, kind, shape }) => {
+            const raw = readRaw(tensor.ptr, kind);
+            assertEquals([raw.ndim, readInt64s(raw.shape, raw.ndim)], [shape.length, shape]);
+            return { from: tensor.ptr, to: tensor.ptr + BigInt(structBytes[kind]) };
+          }).sort((a, b) => a.from < b.from ? -1 : 1);
+          structs.reduce((before, one) => (assert(before.to <= one.from), one), { from: 0n, to: 0n });
+          for (const { tensor } of out) tensor.close();
+          assertEquals(liveExports(), 0);
+          assert(blocks.size <= 4, `${blocks.size} blocks for structs of two kinds, with few and with many axes`);
+        }),
+        30,
+      );
+    }
   } finally {
     put(loading);
   }
-  assert(most > 100, `${most} were outstanding at once`);
 });
