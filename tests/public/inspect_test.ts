@@ -208,6 +208,7 @@ test("arrays of the host are shown in rows, of large ones the corners, and else 
 test("rows are shown as toString() prints them, as long as that is a few lines", () => {
   const extent = fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 2000 }));
   const seen = { rows: 0, corners: 0, ends: 0 };
+  const ends = [[7, 7, 7], [30, 30, 30], [9, 9, 9, 9]];
   check(
     fc.property(fc.array(extent, { minLength: 2, maxLength: 4 }), (shape) => {
       const view = StridedMemoryView.arange(7, "int16").sliced(6).broadcastTo(shape);
@@ -230,6 +231,8 @@ test("rows are shown as toString() prints them, as long as that is a few lines",
       }
     }),
     400,
+    // Three of each: of 200 shapes two or fewer are shown in whole rows by one seed in 2000.
+    { examples: [[1, 1], [3, 40], [4, 4, 4], [7, 40], [100, 5], [30, 2000], ...ends].map((shape) => [shape]) },
   );
   assert(Math.min(...Object.values(seen)) > 2, JSON.stringify(seen));
   const deep = StridedMemoryView.zeros([1], "int8").broadcastTo(Array.from({ length: 40 }, () => 2));
