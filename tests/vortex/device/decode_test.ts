@@ -1,5 +1,5 @@
 /** Kernels decode what the host decodes, on the simulator. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../../mod.ts";
 import { VortexError } from "../../../src/vortex/error.ts";
@@ -7,7 +7,7 @@ import { handedMemory } from "../../../src/vortex/handed_buffer.ts";
 import type { RawBuffer, RawNode } from "../../../src/vortex/raw_node.ts";
 import { rowsOn, vortexBehaviours } from "../../gpu/vortex_behaviours.ts";
 import { simulatedRoots } from "../../support/simulated_roots.ts";
-import { check, fc, scaled } from "../../support/property.ts";
+import { check, fc } from "../../support/property.ts";
 import { node, primitiveNode, proto, ptypeBits, ptypeCode, scalarOf } from "../../support/vortex/nodes.ts";
 import { numberTree } from "../../support/vortex/number_trees.ts";
 import { type BuiltArray, decodeTree, idsOf, rowsOf } from "../../support/vortex/wheel.ts";
@@ -33,25 +33,26 @@ test("words of every size are unpacked from every width, and have no bit of thei
 });
 
 test("buffers that were handed over on the device are decoded in place, and copied to another one", () => {
-  let handed = 0;
+  const isHanded = ({ id }: RawNode) => ["vortex.primitive", "fastlanes.bitpacked"].includes(id);
+  const isThere = (one: RawBuffer): one is Uint8Array<ArrayBuffer> => one instanceof Uint8Array && one.length > 0;
+  const hasHanded = (one: RawNode): boolean =>
+    (isHanded(one) && one.buffers instanceof Array && one.buffers.some(isThere)) || one.children.some(hasHanded);
+  // Half of all: by one seed in 30,000 the 30 of a daily run had ten buffers or fewer.
+  const trees = fc.nat(2 ** 24).map(numberTree)
+    .filter(({ dtype, tree }) => dtype.kind === "primitive" && hasHanded(tree));
   check(
-    fc.property(fc.nat(2 ** 24), fc.nat(), fc.boolean(), (seed, schedule, elsewhere) => {
+    fc.property(trees, fc.nat(), fc.boolean(), (tree, schedule, elsewhere) => {
       using cuda = Cuda.simulate({ seed: schedule, devices: 2 });
-      const tree = numberTree(seed);
-      if (tree.dtype.kind !== "primitive") return;
       const owner = cuda.device(elsewhere ? 1 : 0);
       using producer = owner.createStream();
       using stack = new DisposableStack();
       const onDevice = (one: RawNode): RawNode => {
         const children = one.children.map(onDevice);
-        if (!["vortex.primitive", "fastlanes.bitpacked"].includes(one.id) || !(one.buffers instanceof Array)) {
-          return { ...one, children };
-        }
+        if (!isHanded(one) || !(one.buffers instanceof Array)) return { ...one, children };
         const buffers = one.buffers.map((bytes): RawBuffer => {
-          if (!(bytes instanceof Uint8Array) || bytes.length === 0) return bytes;
+          if (!isThere(bytes)) return bytes;
           const memory = stack.use(owner.memory.allocate(bytes.length, { stream: producer }));
           memory.copyFrom(bytes, { stream: producer });
-          handed++;
           return handedMemory(memory);
         });
         return { ...one, children, buffers };
@@ -61,7 +62,6 @@ test("buffers that were handed over on the device are decoded in place, and copi
     }),
     60,
   );
-  assert(handed > scaled(20), `handed over only ${handed} buffers`);
 });
 
 test("malformed arrays are refused by a device as by the host, and no memory is kept", () => {
