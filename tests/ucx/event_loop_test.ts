@@ -74,8 +74,10 @@ test("while nothing arrives at sockets they are served seldom, but still served"
   using ucx = Ucx.open({ config: { TLS: "sm" } });
   const times = servesDuring(context);
   const start = performance.now();
-  await saturate(ucx, () => performance.now() - start > 500);
-  const elapsed = performance.now() - start;
+  const since = () => performance.now() - start;
+  const isOver = () => ffiPort().turnWithSockets === null || times.length > 0 || since() > 30_000;
+  await saturate(ucx, () => since() > 500 && isOver()); // on a busy machine they were served once in 790 ms
+  const elapsed = since();
   if (ffiPort().turnWithSockets === null) return; // every turn serves them
   // Every 50 ms; more often where the runtime has events of its own, as on a busy machine. Each turn would be 500.
   assert(times.length >= 1 && times.length <= elapsed / 20, `${times.length} times in ${elapsed} ms`);
