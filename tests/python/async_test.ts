@@ -66,20 +66,25 @@ test(
   async () => {
     const python = open();
     python.run(functions);
-    const ticksDuring = async (work: Promise<unknown>) => {
+    // Where other processes use all processors a timer fires 23 times in 0.3 s: but not ten times in a row so seldom.
+    const ticksMoreThan = async (least: number, work: () => Promise<unknown>) => {
       let ticks = 0;
-      const timer = setInterval(() => ticks++, 1);
-      await work.finally(() => clearInterval(timer));
-      return ticks;
+      for (let round = 0; round < 10 && ticks <= least; round++) {
+        ticks = 0;
+        const timer = setInterval(() => ticks++, 1);
+        await work().finally(() => clearInterval(timer));
+      }
+      return ticks > least;
     };
     const sleep = python.async(python.import("time")["sleep"]);
-    assert(await ticksDuring(sleep(0.3)) > 20);
+    assert(await ticksMoreThan(20, () => sleep(0.3)));
     // pbkdf2 releases the lock
     const derive: PyObject = python.evaluate(
       "lambda: __import__('hashlib').pbkdf2_hmac('sha256', b'a', b'b', 300000).hex()",
     );
-    assert(await ticksDuring(python.async(derive)()) > 10);
-    assert(await ticksDuring(python.async(python.evaluate("spin"))(0.3)) > 20, "and while it runs Python code");
+    assert(await ticksMoreThan(10, () => python.async(derive)()));
+    const spin = python.async(python.evaluate("spin"));
+    assert(await ticksMoreThan(20, () => spin(0.3)), "and while it runs Python code");
     const started = performance.now();
     await Promise.all(Array.from({ length: 8 }, () => sleep(0.2)));
     assert(performance.now() - started < 1000, "they wait concurrently");
