@@ -50,7 +50,10 @@ export function watchReadable(fds: readonly number[], onReadable: () => void): R
   const { files } = libc();
   // Ends a wait: merely closing a descriptor would not.
   const stop = files.eventfd(0, EFD.CLOEXEC);
-  if (stop < 0) throw new FfiError("Cannot wait for a descriptor: eventfd failed. Are there too many open files?");
+  if (stop < 0) {
+    arena.close();
+    throw new FfiError("Cannot wait for a descriptor: eventfd failed. Are there too many open files?");
+  }
   const all = [...fds, stop];
   const list = arena.bytes(all.length * struct(pollfd).size);
   all.forEach((descriptor, i) => {
@@ -70,11 +73,18 @@ export function watchReadable(fds: readonly number[], onReadable: () => void): R
     files.close(stop);
     arena.close();
   };
-  const waiter = waiterOf(ffiPort(), { address: list.address, count: all.length }, () => {
-    isWaiting = false;
-    if (isClosed) free();
-    else onReadable();
-  });
+  let waiter: Waiter;
+  try {
+    waiter = waiterOf(ffiPort(), { address: list.address, count: all.length }, () => {
+      isWaiting = false;
+      if (isClosed) free();
+      else onReadable();
+    });
+  } catch (error) {
+    files.close(stop);
+    arena.close();
+    throw error;
+  }
   return {
     start: () => {
       if (isWaiting || isClosed) return;
@@ -146,6 +156,7 @@ function threadOfOurOwn(
   const { loading, sockets, files } = libc();
   const ends = arena.bytes(8, 4);
   if (sockets.socketpair(AF.UNIX, SOCK.STREAM | SOCK.CLOEXEC | SOCK.NONBLOCK, 0, ends.address) !== 0) {
+    arena.close();
     throw new FfiError("Cannot wait for a descriptor: socketpair failed. Are there too many open files?");
   }
   const [listening = -1, ringing = -1] = new Int32Array(ends.bytes.buffer, ends.bytes.byteOffset, 2);
@@ -154,6 +165,7 @@ function threadOfOurOwn(
     team = ThreadTeam.start({ threads: 1, rounds: 1, calls: 2 });
   } catch (error) {
     for (const end of [listening, ringing]) files.close(end);
+    arena.close();
     throw error;
   }
   const poll = loading.dlsym(0n, cString("poll"));

@@ -12,7 +12,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena, type NativeCallback } from "../ffi/mod.ts";
 import { checkOptions, isNameIn, none, type OptionNames, show } from "../layout/mod.ts";
-import { abortable, keepFromChildren } from "../unix/mod.ts";
+import { abortable, checkDescriptorsLeft, keepFromChildren } from "../unix/mod.ts";
 import { checkOf, isIntact, processOf, versionOf } from "./address.ts";
 import { checkVersions, type ConnectAttempt, explainFailure } from "./listen/connect_failure.ts";
 import { type EndpointContext, UcxEndpoint } from "./endpoint.ts";
@@ -122,6 +122,9 @@ interface EndpointPeer {
   readonly isPaired?: boolean;
 }
 
+/** How many descriptors UCX may need to connect. Without them it reports an end of the other side, or nothing. */
+const descriptorsOfConnection = 8;
+
 /** What it usually means that UCX does not support an endpoint. */
 const otherErrors = "If that worker is connected to this one already, both sides must take the same `errors`";
 
@@ -203,6 +206,7 @@ export class Connections {
     const { errors = "peer", signal, timeout, unchecked } = options;
     const err_mode = checkErrors(errors);
     checkLimits(options);
+    checkDescriptorsLeft(descriptorsOfConnection, "connect");
     if (unchecked !== undefined && typeof unchecked !== "boolean") {
       throw new TypeError(`Expected unchecked to be true or false, got ${show(unchecked)}`);
     }

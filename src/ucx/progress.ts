@@ -4,7 +4,7 @@
  * @module
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
-import { FfiError, NativeArena } from "../ffi/mod.ts";
+import { FfiError, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import { consumerWaitsForEvent } from "../order/mod.ts";
 import { keepFromChildren } from "../unix/mod.ts";
@@ -56,6 +56,8 @@ const spinAtMost = 0.5;
 const patienceAtFirst = 0.1;
 const patienceAtMost = 2;
 const soonAfterSleep = 10;
+/** How long to pause between two turns if no descriptor or thread is left to sleep with, in milliseconds. */
+const sleeplessPause = 5;
 
 /** What progress needs from its worker. */
 export interface ProgressResources {
@@ -139,6 +141,8 @@ export class Progress {
   #onDriven: (() => void) | null = null;
   /** When those callbacks last ran without a sleep, by `performance.now()`. */
   #lastCheck = 0;
+  /** Makes the next turn, while it cannot sleep. */
+  #nextTurn: { ref(): unknown; unref(): unknown } | undefined;
 
   /** `whose`: the worker; null if it is gone, and only its operations are ended here. */
   constructor(resources: ProgressResources, mode: ProgressMode, whose: object | null) {
@@ -612,7 +616,7 @@ export class Progress {
     else this.#sleep();
   };
 
-  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped, unix/inheritance
+  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped, ucx/few_files, unix/inheritance
   /** Sleeps until UCX has news. News that came before the worker was armed keeps it awake. */
   #sleep(): void {
     const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);
@@ -621,17 +625,38 @@ export class Progress {
     this.#lastSleep = performance.now();
     keepFromChildren(); // from now on nothing happens
     this.#copies.wakeBy(() => this.#queueTurn());
-    const watch = this.#resources.watch ??= this.#watchWorker();
-    watch.keepAlive(this.#isAwaited);
-    watch.start();
     if (this.#isAwaited || this.#workerRetains > 0) awaited.add(this);
     else awaited.delete(this); // until it wakes up only the program references it
+    const watch = this.#resources.watch ??= this.#watchWorker();
+    if (watch === undefined) return this.#turnLater();
+    watch.keepAlive(this.#isAwaited);
+    watch.start();
   }
 
-  #watchWorker(): ReadableWatch {
+  /** Undefined if the system has no descriptor or thread left for it. */
+  #watchWorker(): ReadableWatch | undefined {
     // A worker that is no longer referenced can be collected while it sleeps.
     const progress = new WeakRef(this);
-    return watchReadable([this.descriptor(), ...this.#also.map(({ fd }) => fd)], () => progress.deref()?.wake());
+    const fds = [this.descriptor(), ...this.#also.map(({ fd }) => fd)];
+    try {
+      return watchReadable(fds, () => progress.deref()?.wake());
+    } catch (error) {
+      if (error instanceof FfiError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Turns again after a pause: an error here would reach nobody, and end the program or leave the worker asleep. */
+  #turnLater(): void {
+    const progress = new WeakRef(this);
+    this.#nextTurn ??= nodeBuiltin("node:timers").setTimeout(() => {
+      const alive = progress.deref();
+      if (alive === undefined) return;
+      alive.#nextTurn = undefined;
+      alive.#turn();
+    }, sleeplessPause);
+    if (this.#isAwaited) this.#nextTurn.ref();
+    else this.#nextTurn.unref();
   }
 
   /** The descriptor on which the worker sleeps. UCX owns it. */

@@ -14,7 +14,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { NativeArena, readCString, type StructView } from "../ffi/mod.ts";
 import { checkMade, checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
-import { keepFromChildren, rememberInherited } from "../unix/mod.ts";
+import { checkDescriptorsLeft, keepFromChildren, rememberInherited } from "../unix/mod.ts";
 import { ContextResources } from "./context_resources.ts";
 import { checkStatus } from "./error.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
@@ -119,6 +119,7 @@ export class Ucx {
    *
    * @throws {LibraryNotFoundError} if there is no libucp; the message says what to install
    * @throws {FfiError} if the process has opened another libucp before
+   * @throws {SystemError} EMFILE if there are too few descriptors left for UCX
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
    * @throws {RangeError} if `stagingBytes` is not a number of bytes
    * @throws {TypeError} if an option has the wrong type, a setting is no text, or this UCX takes it from the
@@ -139,6 +140,7 @@ export class Ucx {
     checkConfig(config);
     lookForSockets(); // first: UCX creates descriptors of the kind that this looks for
     rememberInherited(); // and those that children inherit
+    checkDescriptorsLeft(descriptorsToOpen, "open UCX");
     const { path, functions } = openUcp(options.library);
     const ucx = new Ucx(path, functions, config, remoteMemory, stagingBytes);
     keepFromChildren();
@@ -150,6 +152,7 @@ export class Ucx {
    *
    * @throws {TypeError} if this context is closed, or for an unknown option
    * @throws {RangeError} if there is no such progress mode
+   * @throws {SystemError} EMFILE if there are too few descriptors left for UCX
    */
   createWorker(options: WorkerOptions = {}): UcxWorker {
     if (this.#resources.closed) throw new TypeError("Cannot create a worker: this Ucx is closed");
@@ -197,6 +200,9 @@ export class Ucx {
     );
   }
 }
+
+/** How many descriptors UCX may need for a context. Without those of its thread, UCX 1.13 ends the process. */
+const descriptorsToOpen = 8;
 
 function checkConfig(config: unknown): void {
   if (typeof config !== "object" || config === null) {

@@ -16,7 +16,7 @@ import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
 import { checkMade, checkOptions, isNameIn, none, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
-import { keepFromChildren } from "../unix/mod.ts";
+import { checkDescriptorsLeft, keepFromChildren } from "../unix/mod.ts";
 import {
   type ActiveMessageFormat,
   ActiveMessages,
@@ -106,8 +106,15 @@ export interface WorkerContext {
   readonly root: object;
 }
 
-/** @throws {UcxError} if there are no descriptors or no memory left */
+/**
+ * How many descriptors UCX may need for a worker: two for each network interface, and some. UCX 1.13 ends the process
+ * without those of its last transports.
+ */
+const descriptorsOfWorker = 24;
+
+/** @throws {SystemError} if there are too few descriptors left @throws {UcxError} if there is no memory left */
 function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
+  checkDescriptorsLeft(descriptorsOfWorker, "create a worker");
   using arena = new NativeArena();
   const parameters = arena.struct(ucp_worker_params_t);
   writeFields(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
@@ -245,6 +252,7 @@ export class UcxWorker {
    *
    * @throws {UcxError} if no transport reaches it, nobody listens there, or UCS_ERR_TIMED_OUT
    * @throws {SecretError} if the listener does not know the secret, or violates the handshake
+   * @throws {SystemError} EMFILE if there are too few descriptors left
    * @throws {FfiError} if Deno lacks network permission, for a host by name
    * @throws {TypeError} if the bytes are not a complete address
    */

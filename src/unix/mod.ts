@@ -15,6 +15,7 @@
  */
 export { abortable } from "./abortable.ts";
 export { runOn } from "./affinity.ts";
+export { checkDescriptorsLeft } from "./descriptors_left.ts";
 export { DescriptorSet } from "./descriptor_set.ts";
 export { FileDescriptor } from "./file_descriptor.ts";
 export { keepFromChildren, rememberInherited } from "./inheritance.ts";

@@ -1152,6 +1152,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.sleep", [
     [
+      "return this.#turnLater();",
+      "return;",
+      "A worker that finds no descriptor to sleep with never looks for messages again.",
+    ],
+    [
       "    keepFromChildren(); // from now on nothing happens\n",
       "",
       "A child holds connections that were accepted: nobody notices that this process has died.",
@@ -1404,6 +1409,11 @@ export const ucxMutations: readonly Mutation[] = [
       "      if (isWaiting) files.eventfd_write(stop, 1n);\n      else free();",
       "      free();",
       "A thread polls a freed list.",
+    ],
+    [
+      "    files.close(stop);\n    arena.close();\n    throw error;\n",
+      "    throw error;\n",
+      "A watch for which there is no thread or socket leaves a descriptor open.",
     ],
   ]),
   ...law("native/x8664Completion", [

@@ -146,6 +146,18 @@ export const unixMutations: readonly Mutation[] = [
     ["EPOLL_CTL.ADD, fd", "EPOLL_CTL.ADD, this.fd", "Nothing is waited for."],
     ["= epoll_events.EPOLLIN;", "= 0;", "A readable descriptor wakes no worker."],
   ]),
+  ...law("unix/checkDescriptorsLeft", [
+    [
+      "opened.length < count",
+      "opened.length + 1 < count",
+      "A library that needs one more descriptor than are left is called, and ends the process.",
+    ],
+    [
+      "    for (const fd of opened) close(fd);\n",
+      "",
+      "The descriptors that were opened to count them stay open.",
+    ],
+  ]),
   ...law("unix/openProcess", [
     [
       "fd < 0 ? null",

@@ -5,9 +5,11 @@ import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { FfiError } from "../../src/ffi/errors.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { watchReadable } from "../../src/native/readable_watch.ts";
+import { type ReadableWatch, watchReadable } from "../../src/native/readable_watch.ts";
 import { isBun } from "../support/child.ts";
+import { leaveFiles } from "../support/few_files.ts";
 import { openFiles } from "../support/open_files.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
@@ -42,6 +44,24 @@ test("each start gets one callback, when the descriptor can be read, and none co
   watch.start();
   await delay(20);
   assertEquals(calls, 49);
+  close(fd);
+});
+
+test("a watch that cannot be made leaves no descriptor open", () => {
+  const { fd } = signal();
+  for (let count = 0; count < 4; count++) {
+    const before = openFiles();
+    const allowAll = leaveFiles(count);
+    let watch: ReadableWatch | undefined;
+    try {
+      watch = watchReadable([fd], () => {});
+    } catch (error) {
+      assert(error instanceof FfiError && error.message.includes("too many open files"), String(error));
+    }
+    allowAll();
+    if (watch === undefined) assertEquals(openFiles(), before, `with ${count}`);
+    else watch.close(); // in Bun its socket is closed later
+  }
   close(fd);
 });
 

@@ -12,12 +12,12 @@ import {
   ucs_status_t,
 } from "../../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena } from "../../ffi/mod.ts";
-import { keepFromChildren, ListeningSocket, nextDescriptor } from "../../unix/mod.ts";
+import { checkDescriptorsLeft, keepFromChildren, ListeningSocket, nextDescriptor } from "../../unix/mod.ts";
 import type { Acceptor, AcceptorContext } from "./acceptor.ts";
 import { checkStatus, UcxError } from "../error.ts";
 import type { UcpFunctions } from "../library.ts";
 import { cannotListen, whyNotBound } from "./no_listener.ts";
-import { type HostAndPort, readSocketAddress, writeSocketAddress } from "./socket_address.ts";
+import { formatHostAndPort, type HostAndPort, readSocketAddress, writeSocketAddress } from "./socket_address.ts";
 import { writeFields } from "../struct_fields.ts";
 import type { NativeListener, WorkerResources } from "../worker_resources.ts";
 
@@ -36,10 +36,14 @@ const busy =
   "A server that has just ended leaves its port busy for a minute, unless UCX_TCP_CM_REUSEADDR=y is in the " +
   "environment";
 
+/** How many descriptors a listener needs: its own, and one to free its port with. */
+const descriptorsOfListener = 2;
+
 // law ucx/listenNatively: ucx/listener, ucx/listener_again, ucx/dropped
 /** Starts listening. @param at with a numeric host @throws as {@linkcode UcxWorker.listen} */
 export function listenNatively(at: HostAndPort, context: NativeAcceptorContext): Acceptor {
   const { ucp } = context;
+  checkDescriptorsLeft(descriptorsOfListener, `listen at ${formatHostAndPort(at)}`);
   const from = nextDescriptor();
   const listener = new Listener(at, context);
   using arena = new NativeArena();

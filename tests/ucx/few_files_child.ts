@@ -1,0 +1,46 @@
+/** What UCX does in a process that may open few more files: prints errors, and what is received. */
+import { setTimeout as delay } from "node:timers/promises";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { leaveFiles } from "../support/few_files.ts";
+
+/** What comes of an act while this process may open `count` more files. */
+async function withFiles(count: number, act: () => unknown): Promise<void> {
+  const allowAll = leaveFiles(count);
+  let outcome = "done";
+  try {
+    await act();
+  } catch (error) {
+    outcome = String(error).split(". ")[0] ?? "";
+  }
+  allowAll(); // printing may take one
+  console.log(outcome);
+}
+
+// With these numbers UCX 1.13.1 ended the process, or went without TCP.
+for (const count of [0, 3]) await withFiles(count, () => Ucx.open().close());
+using ucx = Ucx.open();
+for (const count of [3, 10]) await withFiles(count, () => ucx.createWorker().close());
+
+await using alice = ucx.createWorker();
+await using bob = ucx.createWorker();
+await withFiles(1, () => alice.connect(bob.address));
+await withFiles(0, () => alice.listen({ port: 0 }));
+
+const endpoint = await alice.connect(bob.address);
+const first = bob.recv(new Uint8Array(1), { tag: 1n });
+const sent = endpoint.send(Uint8Array.of(1), { tag: 1n });
+for (let i = 0; i < 10_000; i++) alice.poll() + bob.poll(); // connects before either has slept
+const allowAll = leaveFiles(0);
+await Promise.all([first, sent]);
+const into = new Uint8Array(1);
+const second = bob.recv(into, { tag: 2n });
+await delay(50); // both sleep
+await endpoint.send(Uint8Array.of(7), { tag: 2n });
+await second;
+allowAll();
+console.log(`received ${into}`);
+const third = bob.recv(into, { tag: 3n });
+await delay(50);
+await endpoint.send(Uint8Array.of(8), { tag: 3n });
+await third;
+console.log(`received ${into}`);
