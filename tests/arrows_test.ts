@@ -38,7 +38,7 @@ const rooms: { readonly [room: string]: readonly string[] } = {
   files: ["bindings", "layout", "ffi", "device", "order", "memory", "copy", "view"],
   arrow: ["bindings", "layout", "ffi", "native", "device", "order", "copy", "cdata", "view"],
   python: [
-    ...["bindings", "layout", "ffi", "native", "driver", "device"],
+    ...["bindings", "layout", "ffi", "native", "unix", "driver", "device"],
     ...["order", "copy", "dlpack", "cdata", "view", "arrow"],
   ],
 

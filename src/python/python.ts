@@ -112,6 +112,7 @@ export class Python {
    *
    * @throws {TypeError} if an option has the wrong type
    * @throws {LibraryNotFoundError} if there is no libpython; the message says what to install
+   * @throws {SystemError} EMFILE if there are too few descriptors left for it
    * @throws {FfiError} if the process already runs another Python, or the library's version is not the interpreter's
    */
   static open(options: OpenPythonOptions = {}): Python {

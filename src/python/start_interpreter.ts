@@ -17,6 +17,7 @@ import {
   readCString,
 } from "../ffi/mod.ts";
 import { alsoPoll } from "../order/mod.ts";
+import { checkDescriptorsLeft } from "../unix/mod.ts";
 import { findInterpreters, type Installation } from "./find_interpreter.ts";
 import { prepareProcessSource } from "./guest_source.ts";
 import { Interpreter } from "./interpreter.ts";
@@ -82,11 +83,15 @@ function checkHome(home: string, { path }: Interpreter): void {
   homes.add(home);
 }
 
+/** How many descriptors an interpreter may need to start. One that cannot start ends the process. */
+const descriptorsToStart = 8;
+
 // law python/openInterpreter: order/worker_end, python/open
 /** The interpreter of this process, started on the first call. */
 export function openInterpreter(options: PythonOptions): Interpreter {
   const { library } = options;
   if (running === undefined) {
+    checkDescriptorsLeft(descriptorsToStart, "open Python");
     const { opened, installation } = find(options);
     checkOnlyLibrary(opened);
     if (ffiPort().isWorker) releaseLockAtThreadEnd(opened.handle);

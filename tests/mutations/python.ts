@@ -408,6 +408,11 @@ export const pythonMutations: readonly Mutation[] = [
       "",
       "A Worker that is terminated during a call keeps the lock for ever (Bun).",
     ],
+    [
+      '    checkDescriptorsLeft(descriptorsToStart, "open Python");\n',
+      "",
+      "Python that finds too few descriptors to start ends the process.",
+    ],
     ["    checkOnlyLibrary(opened);\n", "", "The extension modules of one Python call functions of another."],
   ]),
   ...law("python/find", [

@@ -129,3 +129,12 @@ test(needs(noOther, "a second libpython in one process is refused, before it can
   const { answer } = await open({ CAUSEWAY_PYTHON: executable }, {}, others.slice(0, 1));
   assertStringIncludes(answer["error"] ?? "", "another libpython");
 });
+
+// With none left the error was that there is no interpreter, and with two Python ended the process.
+const [fewFiles, few] = needs(missing, "too few descriptors are an error that says so, and Python can be opened later");
+
+test(fewFiles, { ...few, ...patiently }, async () => {
+  const { code, stdout, stderr } = await runScript(new URL("./few_files_child.ts", import.meta.url));
+  const error = "SystemError: Cannot open Python: eventfd failed with EMFILE";
+  assertEquals([code, stdout.trim().split("\n")], [0, [error, error, error, "42"]], stderr);
+});
