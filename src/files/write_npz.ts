@@ -136,6 +136,7 @@ function memberName(name: string): Uint8Array {
   throw new NpyError(`Cannot write an array with a name of ${name.length} characters: expected 1 to 65531 bytes`);
 }
 
+// law files/writeMember: files/write_npy
 async function writeMember(
   file: ByteSink,
   view: StridedMemoryView,
@@ -160,9 +161,12 @@ async function writeMember(
   const write = async (bytes: Uint8Array) => {
     crc = zlib.crc32(bytes, crc);
     size += bytes.length;
-    if (deflater === null) return await out(bytes);
+    if (deflater === null || drained === null) return await out(bytes);
     // Resolves once the bytes are consumed: the memory may then be reused for the next block.
-    await new Promise<void>((resolve, reject) => deflater.write(bytes, (error) => error ? reject(error) : resolve()));
+    const consumed = new Promise<void>((resolve, reject) => {
+      deflater.write(bytes, (error) => error ? reject(error) : resolve());
+    });
+    await Promise.race([consumed, drained]); // after an error nothing takes what it makes, and it consumes no more
   };
   drained?.catch(() => {}); // it is awaited below
   try {

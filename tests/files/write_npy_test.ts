@@ -1,8 +1,9 @@
 /** Arrays written to streams: what a file would hold, in blocks that nobody else has. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { readFileSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { test } from "node:test";
-import { readNpy, slice, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { readNpy, slice, StridedMemoryView, SystemError, writeNpy, writeNpz } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -80,5 +81,26 @@ test("a stream that fails, or that has a reader, is the error, and the array is 
   locked.getWriter();
   await assertRejects(() => writeNpy(locked, view), TypeError);
   await assertRejects(() => writeNpz(locked, { view }), TypeError);
+  view.close();
+});
+
+test("a target that fails in the middle of compressed elements is the error", async () => {
+  // With more than the deflater keeps, nothing took what it made, and the promise never settled.
+  const view = StridedMemoryView.fromTypedArray(Float64Array.from({ length: 200_000 }, (_, i) => Math.sin(i)));
+  const full = new RangeError("full");
+  let chunks = 0;
+  const failing = new WritableStream<Uint8Array>({
+    write: () => {
+      if (++chunks === 3) throw full;
+    },
+  });
+  const ended = (write: Promise<void>) =>
+    Promise.race([write.catch((error: unknown) => error), delay(20_000, "is pending", { ref: false })]);
+  assert(await ended(writeNpz(failing, { view }, { compressed: true })) === full);
+  assert(!failing.locked);
+  const folder = scratchFolder();
+  symlinkSync("/dev/full", `${folder}/full.npz`);
+  const failed = await ended(writeNpz(`${folder}/full.npz`, { view }, { compressed: true }));
+  assert(failed instanceof SystemError && failed.code === "ENOSPC", String(failed));
   view.close();
 });

@@ -17,6 +17,13 @@ export const filesMutations: readonly Mutation[] = [
     ["      at += sizes.length;\n", "", "NumPy finds no member of a stream but the first."],
     ["sink.writeAt(localHeader(whole), whole.at)", "void whole", "Who reads a file's members finds them empty."],
   ]),
+  ...law("files/writeMember", [
+    [
+      "Promise.race([consumed, drained])",
+      "consumed",
+      "A compressed file for which there is no room is never refused: its promise does not settle.",
+    ],
+  ]),
   ...law("files/checkNotMapped", [
     ["if (!marks", "if (true || !marks", "An array is lost when it is written to the file that it is read from."],
     ["${ino} `,", "${ino}x `,", "An array is lost when it is written to another name of its file."],
