@@ -25,6 +25,8 @@ export interface ReadableWatch {
   endings(): readonly NativeCall[];
   /** Stops calling back; the descriptors may then be closed. Closing twice is harmless. */
   close(): void;
+  /** Whether it was closed, and has no descriptor or thread any more. */
+  readonly isEnded: boolean;
 }
 
 /** Waits for one of a list of descriptors. */
@@ -68,10 +70,12 @@ export function watchReadable(fds: readonly number[], onReadable: () => void): R
   });
   let isWaiting = false;
   let isClosed = false;
+  let isEnded = false;
   const free = () => {
     waiter.close();
     files.close(stop);
     arena.close();
+    isEnded = true;
   };
   let waiter: Waiter;
   try {
@@ -98,6 +102,9 @@ export function watchReadable(fds: readonly number[], onReadable: () => void): R
       isClosed = true;
       if (isWaiting) files.eventfd_write(stop, 1n);
       else free();
+    },
+    get isEnded() {
+      return isEnded;
     },
   };
 }

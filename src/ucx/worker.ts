@@ -427,6 +427,7 @@ export class UcxWorker {
     return this.#closing !== undefined || this.#resources.closed;
   }
 
+  // law ucx/UcxWorker.close: ucx/closed_in_thread
   /**
    * Closes every endpoint once everything sent has arrived, then the worker; connections that peers are making to it
    * get up to 200 ms. Closing twice is harmless.
@@ -436,7 +437,7 @@ export class UcxWorker {
   async close(options: CloseWorkerOptions = none): Promise<void> {
     checkOptions(options, closeWorkerOptionNames);
     checkLimitKinds(options);
-    this.#closing ??= this.#finish();
+    this.#closing ??= this.#finish().then(() => this.#watchEnds());
     await closeWithin(this.#closing, options, () => this.abort());
   }
 
@@ -455,6 +456,13 @@ export class UcxWorker {
       await pause(1);
     }
     this.abort();
+  }
+
+  /** A Worker of JavaScript's may end once this is closed: the watch's thread and descriptors would be left behind. */
+  async #watchEnds(): Promise<void> {
+    const { setTimeout: pause } = nodeBuiltin("node:timers/promises");
+    const end = performance.now() + farewell;
+    while (this.#resources.watch?.isEnded === false && performance.now() < end) await pause(1);
   }
 
   // law ucx/UcxWorker.abort: ucx/order, ucx/probe

@@ -1389,6 +1389,13 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxActiveMessage.isHere", [
     ['if (this.#state !== "here") throw', "if (false) throw", "A message is received twice."],
   ]),
+  ...law("ucx/UcxWorker.close", [
+    [
+      ".then(() => this.#watchEnds())",
+      "",
+      "A thread that ends once its worker is closed leaves a descriptor, and in Bun a thread of its own.",
+    ],
+  ]),
   ...law("ucx/UcxWorker.finish", [
     [
       "    if (left > 0) await pause(left);\n",
