@@ -112,6 +112,10 @@ export interface WorkerContext {
  */
 const descriptorsOfWorker = 24;
 
+/** A container has 64 MiB of it, unless its options say otherwise. */
+const sharedMemoryHint =
+  'Is /dev/shm full? A worker takes some 4 MB of it: make it larger, or open UCX with { config: { TLS: "^posix" } }';
+
 /** @throws {SystemError} if there are too few descriptors left @throws {UcxError} if there is no memory left */
 function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
   checkDescriptorsLeft(descriptorsOfWorker, "create a worker");
@@ -119,7 +123,8 @@ function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
   const parameters = arena.struct(ucp_worker_params_t);
   writeFields(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
   const worker = arena.out("ptr");
-  checkStatus("ucp_worker_create", ucp.opening.ucp_worker_create(context, parameters.$address, worker.$address));
+  const status = ucp.opening.ucp_worker_create(context, parameters.$address, worker.$address);
+  checkStatus("ucp_worker_create", status, sharedMemoryHint);
   keepFromChildren();
   return worker.value;
 }
