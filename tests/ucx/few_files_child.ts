@@ -1,5 +1,6 @@
 /** What UCX does in a process that may open few more files: prints errors, and what is received. */
 import { setTimeout as delay } from "node:timers/promises";
+import { libc } from "../../src/ffi/libc.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { leaveFiles } from "../support/few_files.ts";
 
@@ -30,7 +31,10 @@ const endpoint = await alice.connect(bob.address);
 const first = bob.recv(new Uint8Array(1), { tag: 1n });
 const sent = endpoint.send(Uint8Array.of(1), { tag: 1n });
 for (let i = 0; i < 10_000; i++) alice.poll() + bob.poll(); // connects before either has slept
-const allowAll = leaveFiles(0);
+// Deno itself may end for want of descriptors while it waits: only ours fail.
+const own = libc().files;
+const put = (files: typeof own) => Object.defineProperty(libc(), "files", { value: files, configurable: true });
+put({ ...own, eventfd: () => -1 });
 await Promise.all([first, sent]);
 const into = new Uint8Array(1);
 async function exchange(content: number): Promise<void> {
@@ -40,7 +44,7 @@ async function exchange(content: number): Promise<void> {
   await received;
 }
 for (const content of [3, 4, 5, 6, 7]) await exchange(content);
-allowAll();
+put(own);
 console.log(`received ${into}`);
 await exchange(8);
 console.log(`received ${into}`);
