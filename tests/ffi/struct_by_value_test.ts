@@ -1,5 +1,6 @@
 /** A C function receives structs by value as the compiler expects, at any position among its parameters. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import process from "node:process";
 import { test } from "node:test";
 import type { Argument } from "../../bindings/abi.ts";
 import { lowerStructs } from "../../src/ffi/struct_by_value.ts";
@@ -111,7 +112,8 @@ int spoil(struct handle h, int x) { int sum = 0;
 test("more words than Bun can pass are refused when they are bound", () => {
   const description = { args: new Array<Argument>(4).fill("struct64"), returns: "i32" } as const;
   const bind = () => ffiPort().functionAt(4096n, description);
-  if (ffiPort().runtime.name === "bun") assertThrows(bind, FfiError, "38 words: Bun passes at most 32");
+  const isCopied = process.arch === "x64"; // on arm64 each is one word, its address
+  if (ffiPort().runtime.name === "bun" && isCopied) assertThrows(bind, FfiError, "38 words: Bun passes at most 32");
   else bind();
 });
 
