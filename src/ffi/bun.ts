@@ -7,6 +7,7 @@ import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/
 import { nodeBuiltin } from "./node_builtin.ts";
 import { lowerStructs, structTakers, takesStruct, withStructs } from "./struct_by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
+import { checkVersion } from "./oldest_runtimes.ts";
 import type { FfiPort, NativeCallback, SocketWatch } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";
 
@@ -63,11 +64,17 @@ function bunGlobal(): BunGlobal {
 /** Integers below this are exact as numbers. */
 const exactEnd = 1n << 53n;
 
-/** The port, or null if this is not Bun. */
+/**
+ * The port, or null if this is not Bun.
+ *
+ * @throws {FfiError} if this Bun is too old
+ */
 export function bunPort(): FfiPort | null {
   const process = Reflect.get(globalThis, "process") as unknown as BunProcess | undefined;
   const version = process?.versions.bun;
-  return process === undefined || version === undefined ? null : new BunPort(version, process);
+  if (process === undefined || version === undefined) return null;
+  checkVersion("bun", version);
+  return new BunPort(version, process);
 }
 
 /** The most parameters that Bun can pass; a struct by value takes eight of them. */

@@ -6,6 +6,7 @@
 import type { Argument, CScalar, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
 import { checkingStructs, structBytes, structTakers } from "./struct_by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
+import { checkVersion } from "./oldest_runtimes.ts";
 import type { FfiPort, NativeCallback, PollElsewhere } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";
 
@@ -77,10 +78,17 @@ function denoType(type: Argument): DenoType {
   return denoScalar(type);
 }
 
-/** The port, or null if this is not Deno. */
+// law ffi/denoPort: ffi/oldest_runtimes
+/**
+ * The port, or null if this is not Deno.
+ *
+ * @throws {FfiError} if this Deno is too old
+ */
 export function denoPort(): FfiPort | null {
   const api = Reflect.get(globalThis, "Deno") as unknown as DenoApi | undefined;
-  return api?.dlopen === undefined ? null : new DenoPort(api);
+  if (api?.dlopen === undefined) return null;
+  checkVersion("deno", api.version.deno);
+  return new DenoPort(api);
 }
 
 class DenoPort implements FfiPort {

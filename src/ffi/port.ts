@@ -155,7 +155,7 @@ let chosen: FfiPort | undefined;
 /**
  * The port of the runtime that this program runs on.
  *
- * @throws {FfiError} on any other runtime, and where the runtime forbids native code
+ * @throws {FfiError} on any other runtime, on one that is too old, and where the runtime forbids native code
  */
 export function ffiPort(): FfiPort {
   chosen ??= choose();

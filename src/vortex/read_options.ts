@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ffiPort } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { limitsOf, type VortexLimits } from "./limits.ts";
 import { VortexSession } from "./session.ts";
@@ -18,8 +19,14 @@ export interface VortexReadOptions {
 
 const readOptionNames: OptionNames<VortexReadOptions> = { session: true, limits: true };
 
-/** The session and limits that arrays read with these options belong to. */
+// law vortex/homeOf: ffi/oldest_runtimes
+/**
+ * The session and limits that arrays read with these options belong to.
+ *
+ * @throws {FfiError} in a runtime that is too old
+ */
 export function homeOf(options: VortexReadOptions): ArrayHome {
   checkOptions(options, readOptionNames);
+  ffiPort(); // in a runtime that is too old nothing else would say so: reading needs no native code
   return { session: options.session ?? VortexSession.default(), limits: limitsOf(options.limits) };
 }

@@ -48,6 +48,15 @@ export const ffiMutations: readonly Mutation[] = [
   ...law("ffi/needNetwork", [
     ['host: at }).state === "granted"', 'host: at }).state !== ""', "A connection that is not permitted is attempted."],
   ]),
+  ...law("ffi/denoPort", [
+    ['  checkVersion("deno", api.version.deno);\n', "", "A Deno that is too old fails later, by whatever it lacks."],
+  ]),
+  ...law("ffi/tooOld", [
+    ["minor >= oldestMinor", "minor > oldestMinor", "The oldest version that works is refused."],
+    [" && minor >= oldestMinor", "", "A version that is too old is taken for one that is not."],
+    ["major > oldestMajor", "minor > oldestMinor", "A version is compared by its second number first."],
+    [".map(Number)", ".map((part) => part.slice(0, 1)).map(Number)", "The tenth minor version is taken for the first."],
+  ]),
   ...law("ffi/openLibrary", [
     ["    if (tried.has(path)) continue;\n", "", "A path is tried, and reported, twice."],
   ]),

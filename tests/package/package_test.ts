@@ -464,14 +464,20 @@ testOnce("the compiled code is strict, as modules are", patiently, () => {
   for (const runtime of present) assertEquals(runIn(runtime, file), "strict\n", runtime.name);
 });
 
-testOnce("a Bun of another version loads code that it compiles itself, with the same names", patiently, () => {
+/** Another folder with the package installed, which was made with another version of Bun. */
+function madeElsewhere(): string {
   const project = scratchFolder();
   cpSync(installed().project, project, { recursive: true });
   const loader = join(project, "node_modules/causeway/dist/bun/load.js");
   const text = readFileSync(loader, "utf8");
-  const other = text.replace(/(?<=revision !== ")\w+/, "other");
+  const other = text.replace(/(?<=revision === ")\w+/, "other");
   assert(other !== text);
   writeFileSync(loader, other);
+  return project;
+}
+
+testOnce("a Bun of another version loads code that it compiles itself, with the same names", patiently, () => {
+  const project = madeElsewhere();
   const names = `const names = ${JSON.stringify(subpaths)};
     console.log(JSON.stringify(await Promise.all(names.map(async (name) => Object.keys(await import(name)).sort()))));`;
   for (const [name, program] of Object.entries({ names, loading })) writeFileSync(join(project, `${name}.js`), program);
@@ -479,6 +485,49 @@ testOnce("a Bun of another version loads code that it compiles itself, with the 
   assertEquals(JSON.parse(run([findBun(), "names.js"], project)), values);
   const [loaded] = JSON.parse(run([findBun(), "loading.js"], project)) as string[][];
   assertEquals([loaded?.includes("mod.js"), loaded?.some((path) => path.includes("compiled/"))], [true, false]);
+});
+
+// Bun 1.3.11 does not parse the files of the package for other versions: it must not load them.
+testOnce("in a Bun that is too old every export says which is needed, causeway too; layouts work", patiently, () => {
+  const project = madeElsewhere();
+  const programs = {
+    "old.js": `Object.defineProperty(process.versions, "bun", { value: "1.3.11" });`,
+    "uses.js": `import { FfiError, Ucx } from "causeway";
+      import * as layout from "causeway/layout";
+      const message = (use) => {
+        try {
+          return use();
+        } catch (error) {
+          return error instanceof FfiError ? error.message : error;
+        }
+      };
+      const wrong = [];
+      for (const name of ${JSON.stringify(subpaths)}) {
+        for (const [exported, value] of Object.entries(await import(name))) {
+          if (exported in layout || exported === "FfiError" || exported === "LibraryNotFoundError") continue;
+          const said = message(() => value.open());
+          if (!String(said).startsWith("Cannot use " + exported)) wrong.push([name, exported, String(said)]);
+        }
+      }
+      const loaded = Object.keys(require.cache).map((path) => path.split("/dist/")[1]);
+      const rooms = loaded.filter((name) => name?.includes("room_"));
+      const { strides } = layout.StridedLayout.dense([2, 3], 1);
+      console.log(JSON.stringify({ wrong, said: message(() => Ucx.open()), strides, rooms }));`,
+  };
+  for (const [name, text] of Object.entries(programs)) writeFileSync(join(project, name), text);
+  const problem = "Bun 1.4 or newer is needed, and this is Bun 1.3.11. Run bun upgrade.";
+  assertEquals(JSON.parse(run([findBun(), "--preload", "./old.js", "uses.js"], project)), {
+    wrong: [],
+    said: `Cannot use Ucx: ${problem}`,
+    strides: [3, 1],
+    rooms: ["room_layout.js"],
+  });
+  const bin = "node_modules/causeway/dist/bin.js";
+  const { status, stderr } = spawnSync(findBun(), ["--preload", "./old.js", bin, "doctor"], {
+    cwd: project,
+    encoding: "utf8",
+  });
+  assertEquals({ status, stderr }, { status: 1, stderr: `causeway: ${problem}\n` });
 });
 
 test("build output is not part of the tree", () => {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { oldestRuntimes } from "../../src/ffi/oldest_runtimes.ts";
 
 /**
  * A shell script, then JavaScript. Package managers choose a program's runtime by its first line: `bun` there would be
@@ -27,6 +28,11 @@ if (globalThis.Bun === undefined && globalThis.Deno === undefined) {
       (on("bun") || on("deno") ? "Type: " : "Neither is on PATH. Install Bun 1.4 (npm install --global bun) and type: ") +
       way.join(" "),
   );
+  process.exit(1);
+}
+if (globalThis.Bun?.semver.order(process.versions.bun, "${oldestRuntimes.bun}.0") < 0) {
+  const { tooOld } = await import("./unavailable.js");
+  console.error("causeway: " + tooOld("bun", process.versions.bun));
   process.exit(1);
 }
 await import("./cli.js");

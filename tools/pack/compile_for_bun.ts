@@ -11,6 +11,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Plugin, rolldown } from "rolldown";
+import { oldestRuntimes } from "../../src/ffi/oldest_runtimes.ts";
 import { findBun } from "../bun.ts";
 import { type Entry, root } from "./entries.ts";
 import { type Exports, sourceMapOfNothing } from "./join.ts";
@@ -112,17 +113,22 @@ function runBun(args: readonly string[], cwd?: string): string {
 
 /**
  * The code that loads compiled files. Bundlers do not see which, and bundle the others. Bun takes 3 ms for `node:fs`.
+ *
+ * A Bun that is too old gets the stand-ins that Node gets, because the others may not parse there: they have `using`.
  */
 const loader = (revision: string): string =>
   `import { createRequire } from "node:module";
 
 /**
  * The compiled file of a subpath. None in other versions of Bun, in a bundle, which has no such file beside it, and
- * where a bundle for Bun runs elsewhere.
+ * where a bundle for Bun runs elsewhere. In a Bun that is too old, the file that says so.
  */
 export function compiled(name) {
-  if (globalThis.Bun?.revision !== "${revision}") return undefined;
-  const file = Bun.fileURLToPath(new URL(\`./causeway_compiled/\${name}.js\`, import.meta.url));
+  const isCompiler = globalThis.Bun?.revision === "${revision}";
+  const isOld = !isCompiler && globalThis.Bun?.semver.order(process.versions.bun, "${oldestRuntimes.bun}.0") < 0;
+  if (!isCompiler && !isOld) return undefined;
+  const folder = isCompiler ? "./causeway_compiled" : "../node";
+  const file = Bun.fileURLToPath(new URL(\`\${folder}/\${name}.js\`, import.meta.url));
   return Bun.file(file).size > 0 ? createRequire(import.meta.url)(file) : undefined;
 }
 `;

@@ -12,9 +12,12 @@ interface Group {
   readonly priority: number;
 }
 
-/** The lowest first: it is loaded in Node, too, with the errors. What no pattern matches is where it is needed. */
+/**
+ * The lowest first: it is loaded in Node, too, with the errors and the runtimes' versions. What no pattern matches is
+ * where it is needed.
+ */
 const rooms: Readonly<Record<string, RegExp>> = {
-  room_layout: /\/src\/(layout\/|ffi\/errors\.ts$)/,
+  room_layout: /\/src\/(layout\/|ffi\/(errors|oldest_runtimes)\.ts$)/,
   room_memory:
     /\/(bindings\/(?!cpython|ucp|vortex)|src\/(ffi|native|unix|driver|device|memory|order|cdata|dlpack|checker\/(draw_)?report\.ts))/,
   room_view: /\/src\/(view|copy|wasm|arrow|files)\//,

@@ -1,15 +1,22 @@
 /**
- * The package's exports on Node: pure code works, and any other export says when used which runtimes have it. Imports
- * succeed, so that a program for several runtimes can decide later.
+ * The package's exports on Node, and in a Bun that is too old for the package's other files: pure code works, and any
+ * other export says when used which runtimes have it. Imports succeed, so that a program for several runtimes can
+ * decide later.
  *
  * @module
  */
+import process from "node:process";
 import { FfiError } from "../../src/ffi/errors.ts";
+import { tooOld } from "../../src/ffi/oldest_runtimes.ts";
 
 export { FfiError, LibraryNotFoundError } from "../../src/ffi/errors.ts";
+export { tooOld } from "../../src/ffi/oldest_runtimes.ts";
 
 /** A bundler that targets Node chooses these files, too, as Deno's `require` does; its output may run elsewhere. */
 function wayOut(): string {
+  const bun = process.versions["bun"];
+  const problem = bun === undefined ? undefined : tooOld("bun", bun);
+  if (problem !== undefined) return problem;
   return Reflect.has(globalThis, "Bun") || Reflect.has(globalThis, "Deno")
     ? 'a bundler has chosen its files for Node, or require() of Deno. Use import; bundle with the condition "bun" or ' +
       '"deno", or leave causeway external.'
