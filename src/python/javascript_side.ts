@@ -110,7 +110,11 @@ export class JavaScriptSide {
     let key = this.#keys.get(fn);
     if (key === undefined) this.#keys.set(fn, key = ++lastKey);
     this.#functions.set(key, fn);
-    return python.callHelper("function_of", [python.smallInteger(key), python.text(String(fn.name))]);
+    return python.callHelper("function_of", [
+      python.smallInteger(key),
+      python.text(String(fn.name)),
+      python.smallInteger(parametersOf(fn)),
+    ]);
   }
 
   /** Made when it is needed: Deno does not free one that is open when its Worker ends, nor two descriptors with it. */
@@ -405,6 +409,11 @@ export class JavaScriptSide {
 /** Calls a method of one of Python's helpers. @param given adopted */
 function method({ python, object }: Handle, name: string, ...given: bigint[]): bigint {
   return python.callHelper("call_method", [python.retain(object), python.retain(python.name(name)), ...given]);
+}
+
+/** How many parameters a function has, for `inspect.signature()`. Its length can be set to anything; 0 says nothing. */
+function parametersOf({ length }: ExportedFunction): number {
+  return Number.isInteger(length) && length > 0 && length < 256 ? length : 0;
 }
 
 /**

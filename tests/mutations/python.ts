@@ -274,6 +274,18 @@ export const pythonMutations: readonly Mutation[] = [
       "A namespace with an array interface is no array.",
     ],
   ]),
+  ...law("python/signature_of", [
+    [
+      "range(1, count + 1)",
+      "range(0)",
+      "What counts parameters, such as DuckDB, refuses each function of JavaScript.",
+    ],
+    [
+      '"count", "__dict__", ',
+      '"count", "__name__", "__qualname_", ',
+      "LightGBM, which numbers its callbacks, takes no function of JavaScript.",
+    ],
+  ]),
   ...law("python/JavaScriptFunction", [
     ["        if ended.is_set():", "        if False:", "A function of a Worker that has ended is entered."],
   ]),

@@ -368,6 +368,33 @@ test(
   },
 );
 
+// LightGBM numbers its callbacks in their __dict__; SciPy's curve_fit, DuckDB and pydantic count parameters.
+test(...needs(missing, "a function takes attributes and tells how many parameters it has, as Python's do"), () => {
+  const python = open();
+  python.run(`
+import functools, inspect
+def marked(f):
+    f.__dict__.setdefault("order", 3)
+    f.terminal = True
+    return [f.order, f.terminal, f.__name__, f.__qualname__, hasattr(f, "other")]
+def wrapped(outer, inner):
+    functools.wraps(inner)(outer)
+    return [outer(), inner(), outer.__name__, outer.__wrapped__ is inner]
+def told(f): return str(inspect.signature(f))
+`);
+  const [marked, wrapped, told]: PyObject[] = ["marked", "wrapped", "told"].map((name) => python.evaluate(name));
+  const fn = (x: number, y: number) => x + y;
+  assertEquals(marked?.(fn).$value(), [3, true, "fn", "fn", false]);
+  const { outer, inner } = { outer: () => "outer", inner: () => "inner" };
+  assertEquals(wrapped?.(outer, inner).$value(), ["outer", "inner", "inner", true]);
+  assertEquals(told?.(fn), "(argument1, argument2, /)");
+  const any = "(*arguments, **keywords)";
+  assertEquals(told?.((...all: unknown[]) => all), any, "its length is 0, too");
+  for (const value of [-1, 0.5, NaN, Infinity, 1e9, "2"]) {
+    assertEquals(told?.(Object.defineProperty(() => 1, "length", { value })), any, String(value));
+  }
+});
+
 const withNumpy = findPython("numpy");
 
 // JavaScript's engines left flags set: NumPy warned of invalid values and divisions by zero, in Bun after every loop.

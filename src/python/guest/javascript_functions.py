@@ -105,14 +105,31 @@ def error_of(message, key):
     return watch(key, JavaScriptError(message, key))
 
 
+# law python/signature_of: python/functions
+def signature_of(count):
+    """Return the signature of a function with so many parameters, whose names JavaScript does not tell."""
+    import inspect  # which takes longer to import than all of this file
+
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    return inspect.Signature([inspect.Parameter(f"argument{number}", kind) for number in range(1, count + 1)])
+
+
 class JavaScriptFunction:
     """A function of JavaScript."""
 
-    __slots__ = ("key", "__name__", "__weakref__")
+    # As of a function of Python's, all attributes but the key can be set: libraries keep notes there, and
+    # functools.wraps() copies them. The key is not among them, which would be copied to another function.
+    __slots__ = ("key", "count", "__dict__", "__weakref__")
     __module__ = "causeway"
 
-    def __init__(self, key, name):
-        self.key, self.__name__ = key, name
+    def __init__(self, key, name, count):
+        self.key, self.count = key, count
+        self.__name__ = self.__qualname__ = name
+
+    def __getattr__(self, name):
+        if name == "__signature__" and self.count:  # 0 is the length of one that takes any number, too
+            return signature_of(self.count)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # law python/JavaScriptFunction: python/worker_end
     def __call__(self, *arguments, **keywords):
@@ -135,11 +152,11 @@ class JavaScriptFunction:
         raise TypeError(f"cannot pickle {self!r}: another process could not call it")
 
 
-def function_of(key, name):
+def function_of(key, name, count):
     """Return the object for a function of JavaScript: always the same one, as long as it lives."""
     known = live.get(key)
     function = None if known is None else known()
-    return watch(key, JavaScriptFunction(key, name)) if function is None else function
+    return watch(key, JavaScriptFunction(key, name, count)) if function is None else function
 
 
 def bind_entrance(address):
