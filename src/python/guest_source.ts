@@ -2645,8 +2645,8 @@ def is_set_type(kind):
 
 # law python/is_keyed: python/conversions
 def is_keyed(kind):
-    """Whether a type is a dict's that has no attributes but those of its class, as far as it says."""
-    return issubclass(kind, dict) and kind.__setattr__ is dict.__setattr__ and not hasattr(kind, "__getattr__")
+    """Whether a mapping's type has no attributes but those of its class, as far as it says."""
+    return kind.__setattr__ is object.__setattr__ and not hasattr(kind, "__getattr__")
 
 
 def datetime_of(milliseconds):

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type cpython, Py_input } from "../../bindings/cpython.ts";
+import { type cpython, Py_input, Py_TPFLAGS } from "../../bindings/cpython.ts";
 import { cString, type Functions, libc, NativeArena, type NativeLibrary, type Out, readCString } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { exceptionBehind, PythonError } from "./error.ts";
@@ -674,11 +674,12 @@ export class Interpreter {
     return this.#isTrue(this.callHelper("is_set_type", [this.retain(type)]));
   }
 
-  /** Whether an object is a dict with no attributes beyond those of its class. */
+  // law python/isKeyed: python/conversions
+  /** Whether an object is a mapping with no attributes beyond those of its class. */
   isKeyed(object: bigint): boolean {
     const kind = this.kindOf(object);
     if (kind === Kind.dict) return true;
-    if (kind !== Kind.derivedDict) return false;
+    if (kind !== Kind.derivedDict && !(this.typeFlags(object) & Py_TPFLAGS.MAPPING)) return false;
     return this.#isTrue(this.callHelper("is_keyed", [this.retain(BigInt(this.typeOf(object)))]));
   }
 

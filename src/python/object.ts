@@ -47,7 +47,7 @@ import { toPython } from "./to_python.ts";
 /**
  * A Python object: a module, a function, a class, an instance. Its attributes are properties that can be read, set and
  * deleted; it is called like a function and iterated like an array; `object[0]` is item 0, `length` is the result of
- * Python's `len()`. A name that is not an attribute of a dict is one of its keys. `key in object` tests for an
+ * Python's `len()`. A name that is not an attribute of a mapping is one of its keys. `key in object` tests for an
  * attribute, and on a mapping also for a key. Results are converted: None, booleans, numbers and strings to
  * JavaScript's, arrays to views of the same memory, everything else to another `PyObject`. Members that are not
  * Python's begin with `$`, as no Python name does.
@@ -78,7 +78,7 @@ export interface PyObject extends Iterable<any>, AsyncIterable<any>, Disposable 
   $value(options?: PythonValueOptions): unknown;
   /** Releases the object. Closing twice is harmless. */
   $close(): void;
-  /** The result of Python's `len()`, unless the object has an attribute `length`, or a dict this key. */
+  /** The result of Python's `len()`, unless the object has an attribute `length`, or a mapping this key. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   length: any;
   /** Python's attribute, not the one of JavaScript functions. */
@@ -191,12 +191,12 @@ function importIfPossible(python: Interpreter, object: bigint, options: ImportOp
 /** Properties that JavaScript itself reads from any object, to find out what it is. */
 const askedByJavaScript = new Set(["then", "toJSON", "constructor", "toString"]);
 
-/** Whether it is a key of a dict that JavaScript may be given: it would call the others. */
+/** Whether it is a key of a mapping that JavaScript may be given: it would call the others. */
 function isPlainKey(handle: Handle, name: string): boolean {
   return name === "constructor" && isKeyOfDict(handle, name);
 }
 
-/** Finds a key of a dict that would be set, and could not be read. */
+/** Finds a key of a mapping that would be set, and could not be read. */
 function checkReadable(handle: Handle, name: string): void {
   if (!askedByJavaScript.has(name) || name === "constructor" || hasAttribute(handle, name)) return;
   if (!handle.python.locked(() => handle.python.isKeyed(handle.object))) return;
@@ -291,7 +291,7 @@ const traps: ProxyHandler<Target> = {
     else deleteAttribute(handleIn(target), name);
     return true;
   },
-  // A dict can be spread; of other objects JavaScript's own reflection functions see nothing.
+  // A mapping can be spread; of other objects JavaScript's own reflection functions see nothing.
   ownKeys: (target) => keysOfDict(handleIn(target)),
   getOwnPropertyDescriptor(target, key) {
     const handle = handleIn(target);
@@ -535,9 +535,9 @@ function attributeUnconverted(handle: Handle, name: string): PyObject {
 
 // law python/otherwise: python/conversions, python/leaks
 /**
- * The value for a name that is not an attribute: the item of a dict, or `length`.
+ * The value for a name that is not an attribute: the item of a mapping, or `length`.
  *
- * @throws {PythonError} if there is none: a KeyError for a dict, else the attribute's error
+ * @throws {PythonError} if there is none: a KeyError for a mapping, else the attribute's error
  */
 function otherwise(python: Interpreter, object: bigint, name: string): bigint {
   const { objects, errors } = python.api;
@@ -570,7 +570,7 @@ function itemValue(handle: Handle, keys: readonly unknown[]): unknown {
 
 // law python/keysOfDict: python/object, python/leaks
 /**
- * The keys of a dict by which its items are properties; none of another object.
+ * The keys of a mapping by which its items are properties; none of another object.
  *
  * @throws {TypeError} if an item is no property of its key: a copy of the object would lack it
  */

@@ -73,13 +73,13 @@ export function has(handle: Handle, name: string): boolean {
   }
 }
 
-/** Whether a name to set or delete is a key: of a dict that has no attribute of this name. */
+/** Whether a name to set or delete is a key: of a mapping that has no attribute of this name. */
 function isKey(python: Interpreter, object: bigint, name: string): boolean {
   return python.isKeyed(object) && python.api.objects.PyObject_HasAttr(object, python.name(name)) !== 1;
 }
 
 // law python/setAttribute: python/object, python/frame, python/leaks
-/** Sets an attribute, or a dict's key that is not an attribute. */
+/** Sets an attribute, or a mapping's key that is not an attribute. */
 export function setAttribute(handle: Handle, name: string, value: unknown): void {
   const { python } = handle;
   python.enter();
@@ -173,8 +173,8 @@ function inFrame(
 
 // law python/indexKey: python/object, python/leaks
 /**
- * The key for a name that denotes an item, as a new reference: an int, unless only the string is a key of a dict, as in
- * what was read from JSON.
+ * The key for a name that denotes an item, as a new reference: an int, unless only the string is a key of a mapping,
+ * as in what was read from JSON.
  */
 export function indexKey(python: Interpreter, object: bigint, name: string): bigint {
   const integer = python.integer(BigInt(name));

@@ -139,8 +139,15 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ...law("python/format_frames", [
     ['if file != "<JavaScript>"', "if True", "The JavaScript frame that calls Python is among the Python frames."],
   ]),
+  ...law("python/isKeyed", [
+    [
+      " && !(this.typeFlags(object) & Py_TPFLAGS.MAPPING)",
+      "",
+      "What is set in os.environ is an attribute, which no process that is started sees.",
+    ],
+  ]),
   ...law("python/is_keyed", [
-    ["kind.__setattr__ is dict.__setattr__", "True", "A class that defines its own attribute access is bypassed."],
+    ["kind.__setattr__ is object.__setattr__", "True", "A class that defines its own attribute access is bypassed."],
   ]),
   ...law("python/milliseconds_of", [
     [

@@ -99,6 +99,8 @@ const step = fc.record({ name, what: fc.constantFrom("set", "delete", "read", "h
 test(...needs(missing, "property names of a dict are its keys, except its methods, in every operation"), () => {
   const python = open();
   const kinds = ["dict", "__import__('collections').OrderedDict", "type('Own', (dict,), {})"];
+  kinds.push("__import__('collections').UserDict"); // a mapping that is no dict
+  const asDict: PyObject = python.builtins["dict"];
   check(
     fc.property(fc.constantFrom(...kinds), fc.array(step, { maxLength: 12 }), (kind, steps) => {
       using dict: PyObject = python.evaluate(`${kind}()`);
@@ -117,9 +119,10 @@ test(...needs(missing, "property names of a dict are its keys, except its method
         if (model.delete(name)) delete dict[name];
         else assertThrows(() => delete dict[name], PythonError, "KeyError");
       }
-      assertEquals(dict.$value(), model);
+      using copy = asDict.$call(dict);
+      assertEquals(copy.$value(), model);
     }),
-    150,
+    200,
   );
   using dict: PyObject = python.evaluate("{}");
   assertThrows(() => dict["items"] = 1, PythonError, "read-only");
@@ -130,6 +133,15 @@ test(...needs(missing, "property names of a dict are its keys, except its method
   );
   own["a"] = 3;
   assertEquals(own.$value(), new Map([["a", -3]]), "a class that defines attributes itself decides");
+  using frozen: PyObject = python.evaluate("__import__('types').MappingProxyType({'a': 1, 7: 2})");
+  assertEquals([frozen["a"], frozen[7], { ...frozen }], [1, 2, { a: 1, 7: 2 }]);
+  assertThrows(() => frozen["b"] = 1, PythonError, "does not support item assignment");
+  // What is set there was an attribute, which no process that is started sees.
+  const os: PyObject = python.import("os");
+  os["environ"]["CAUSEWAY_KEY"] = "1";
+  assertEquals([os["getenv"]("CAUSEWAY_KEY"), os["environ"]["CAUSEWAY_KEY"]], ["1", "1"]);
+  assert(delete os["environ"]["CAUSEWAY_KEY"]);
+  assertEquals(os["getenv"]("CAUSEWAY_KEY"), null);
   const list: PyObject = python.evaluate("[1, 2, 3]");
   assertEquals([list["length"], python.evaluate("'x', 'y'")["length"], [...list]], [3, 2, [1, 2, 3]]);
   list[0] = 7;
