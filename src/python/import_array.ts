@@ -42,13 +42,17 @@ function offers(python: Interpreter, object: bigint, name: string, isAsked: bool
     (isAsked && python.api.objects.PyObject_HasAttrString(object, cString(name)) === 1);
 }
 
+/** Members of arrays of quantities, such as those of Astropy and unyt: their numbers alone would be other lengths. */
+const membersOfQuantities = ["unit", "units"];
+
+// law python/importArray: python/export_array
 /**
  * Imports a Python array as a view of the same memory. The view owns it: the array is released when the view is closed
  * or collected.
  *
  * @param object borrowed
  * @param isAsked whether a program has asked for a view. Other results stay objects if they are more than arrays:
- *   images of Pillow, whose array interfaces have new bytes each time
+ *   images of Pillow, whose array interfaces have new bytes each time, and quantities, which have a unit
  * @throws {ExchangeError} if it cannot be imported as it is
  * @throws {PythonError} if its owner refuses to export it
  */
@@ -62,6 +66,8 @@ export function importArray(
   if (kind === Kind.numpyArray) {
     const view = importFromNumpy(python, object, options);
     if (view !== null) return view;
+  } else if (!isAsked && membersOfQuantities.some((name) => python.typeHas(object, name))) {
+    throw new ExchangeError(`${python.show(object)} is more than an array`);
   }
   if (!offers(python, object, "__dlpack__", isAsked)) return importDescribed(python, object, options, isAsked);
   try {

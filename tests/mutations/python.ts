@@ -70,6 +70,10 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["  current.set(ordinal, stream);\n", "", "The stream that Python's libraries use is destroyed."],
   ]),
+  ...law("python/importArray", [
+    ["  } else if (!isAsked && ", "  } else if (false && ", "The unit of a quantity is lost."],
+    ["!isAsked && membersOf", "membersOf", "The numbers of a quantity cannot be viewed."],
+  ]),
   ...law("python/findExchangeApi", [
     ["  if (membersOfMasked.every(has)) {\n", "  if (false) {\n", "The mask of an array is lost."],
     [

@@ -375,6 +375,14 @@ test(...needs(missing, "an object that is no array, or no exportable one, stays 
   assertEquals(`${masked}`, "[1 -- 3]", "it stays in Python");
   using filled: StridedMemoryView = masked.filled(0);
   assertEquals(`${filled}`, "[1 0 3]");
+  // The unit of Astropy's quantities was lost, and unyt's: kilometres arrived as numbers.
+  for (const name of ["unit", "units"]) {
+    python.run(`class Length(np.ndarray):\n    ${name} = property(lambda self: "km")`);
+    const length = python.evaluate("np.array([1.0, 2.0]).view(Length)");
+    assertEquals(length[name], "km");
+    using numbers = StridedMemoryView.from(length);
+    assertEquals(`${numbers}`, "[1. 2.]", "the numbers, asked for as such");
+  }
   const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(4));
   const packed = StridedMemoryView.fromBuffer(bytes.buffer, { shape: [8], dtype: "int4_packed" });
   const asarray = python.import("numpy").$get("asarray");
