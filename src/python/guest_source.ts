@@ -2884,14 +2884,26 @@ def offer_exchange_api(known, from_object, to_object, current_work_stream, *stre
 /** Run in `__main__` when the interpreter was started. */
 export const prepareProcessSource = `
 # law python/prepare_process: python/guest, python/open
+import os
 import signal
 import sys
+
+
+def end_by_signals():
+    """Let signals end this process, but for those that Python handles."""
+    from signal import SIG_DFL, SIGHUP, SIGINT, SIGQUIT, SIGTERM, getsignal, signal
+
+    for number in (SIGHUP, SIGINT, SIGQUIT, SIGTERM):
+        if getsignal(number) in (None, SIG_DFL):  # as far as Python knows, which has not set it
+            signal(number, SIG_DFL)
+
 
 if sys.stdout:
     sys.stdout.reconfigure(line_buffering=True)
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-del signal, sys
+os.register_at_fork(after_in_child=end_by_signals)
+del end_by_signals, os, signal, sys
 `;
 
 /** Run by an interpreter in a process of its own. */

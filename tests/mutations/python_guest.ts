@@ -385,6 +385,8 @@ export const pythonGuestMutations: readonly Mutation[] = [
   ...law("python/prepare_process", [
     ["    sys.stdout.reconfigure(line_buffering=True)\n", "    pass\n", "The last output is never written."],
     ["    signal.signal(signal.SIGINT, signal.SIG_DFL)\n", "    pass\n", "Ctrl-C no longer ends the process."],
+    ["            signal(number, SIG_DFL)\n", "            pass\n", "A pool cannot end its workers."],
+    ["        if getsignal(number) in (None, SIG_DFL):", "        if True:", "A worker loses Python's own handlers."],
   ]),
   ...law("python/hand_over", [
     [

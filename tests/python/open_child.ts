@@ -14,6 +14,23 @@ function caughtSignals(): string {
   return /^SigCgt:\s*(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "";
 }
 
+/** Forks a process that stays in Python, as the workers of a pool do, and returns how a signal has ended it. */
+const endingFork = `
+def ended_by(number):
+    import os, signal, time
+    handler = signal.signal(signal.SIGHUP, lambda *_: os._exit(7))
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(tell, b".")
+        time.sleep(20)
+        os._exit(1)
+    os.read(told, 1)
+    signal.signal(signal.SIGHUP, handler)
+    os.kill(child, number)
+    return os.waitpid(child, 0)[1]
+`;
+
 const [options = "{}", before] = process.argv.slice(2);
 if (before !== undefined) libc().loading.dlopen(cString(before), RTLD.NOW | RTLD.GLOBAL);
 const caught = caughtSignals();
@@ -22,13 +39,17 @@ try {
   const sys = python.import("sys");
   python.import("signal"); // it takes over Ctrl-C if it can
   python.run("print('caf\\u00e9', end='')\nprint()"); // a pipe's buffer must not swallow it
+  const signals = `${caught} ${caughtSignals()}`;
+  process.on("SIGTERM", () => {});
+  python.run(endingFork);
   console.log(JSON.stringify({
     library: python.library,
     version: python.version,
     executable: sys["executable"],
     prefix: sys["prefix"],
     encoding: sys["stdout"].encoding,
-    signals: `${caught} ${caughtSignals()}`,
+    signals,
+    ended: [15, 1].map((number) => python.evaluate("ended_by")(number)),
   }));
 } catch (error) {
   console.log(JSON.stringify({ error: String(error) }));

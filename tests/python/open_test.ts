@@ -52,6 +52,11 @@ test(title, options, async () => {
     assertEquals(printed, "caf\u00e9");
     const [before, after] = (answer["signals"] ?? "").split(" ");
     assertEquals(after, before, "signal handlers are the runtime's");
+    assertEquals(
+      String(answer["ended"]),
+      `15,${7 << 8}`,
+      "a process that is forked ends by signals, or as Python has said",
+    );
   }
 });
 
