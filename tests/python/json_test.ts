@@ -73,6 +73,7 @@ test(...needs(missing, "a value that JSON cannot express is an error that says w
   const refused: [string, string][] = [
     ["object()", "$value()"],
     ["[object()]", "as JSON: expected a value, a dict"],
+    ["[type('Words', (), {})()]", "or its tolist(); "],
     ["__import__('sys')", "<module 'sys'"],
     ["len", "<built-in function len>"],
     ["{1: 2}", "with the key 1: expected strings. $value() makes a Map"],
