@@ -388,10 +388,8 @@ function json(handle: Handle): unknown {
   if (typeof value !== "function") return jsonOf(value);
   handleOf(value)?.close();
   throw new TypeError(
-    `Cannot write ${
-      show(handle)
-    } as JSON: expected a value, a dict, a list, a tuple, a set, a datetime or an array of ` +
-      "numbers. Convert it in Python, as with vars(object) or its tolist(); $value() shows what JavaScript gets",
+    `Cannot write ${show(handle)} as JSON: expected a value, a dict, a list, a tuple, a set, a datetime or an array ` +
+      "of numbers. Convert it in Python, as with vars(object) or its tolist(); $value() shows what JavaScript gets",
   );
 }
 
