@@ -181,7 +181,8 @@ export function complexCodec(name: string, part: ScalarCodec, partSize: number):
         part.write(view, byteOffset + partSize, 0);
         return;
       }
-      const { re, im } = value as Partial<Complex> | null ?? {}; // both at once: they may be code that throws
+      if (typeof value !== "object" || value === null) throw expected("{ re, im } or a number", name, value);
+      const { re, im } = value; // both at once: they may be code that throws
       if (typeof re !== "number" || typeof im !== "number") throw expected("{ re, im } or a number", name, value);
       part.write(view, byteOffset, re);
       part.write(view, byteOffset + partSize, im);

@@ -15,4 +15,4 @@ export {
   type PythonOptions,
   type PythonValueOptions,
 } from "../python/mod.ts";
-export { FfiError, LibraryNotFoundError, type LoadAttempt } from "../ffi/mod.ts";
+export { FfiError, LibraryNotFoundError, type LoadAttempt, SystemError } from "../ffi/mod.ts";

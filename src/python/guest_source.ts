@@ -303,8 +303,8 @@ class Counters:
         """Whether the counter at an address is not zero."""
         return ctypes.c_int32.from_address(address).value != 0
 
-    # law python/Counters.release: python/export_array, python/arrow_capsules
-    def release(self, address):
+    # law python/Counters.take_back: python/export_array, python/arrow_capsules
+    def take_back(self, address):
         """Return the object that a counter has retained. The counter can be used again."""
         number = self.numbers.pop(address)
         ctypes.c_int32.from_address(address).value = 0
@@ -614,8 +614,8 @@ def copy_struct(kind, address, owner):
 
 # law python/end_export: python/arrow_capsules
 def end_export(counter):
-    """Release what a released struct has retained, and what the structs inside it have: they end with it."""
-    owned = counters.release(counter)
+    """Take back what a released struct has retained, and what the structs inside it have: they end with it."""
+    owned = counters.take_back(counter)
     if type(owned) is not Node:
         return
     for child in owned.inner:

@@ -21,7 +21,7 @@ interface Reference {
   object: bigint;
 }
 
-/** How many attributes of an object are kept to be returned again. */
+/** How many attributes of an object are cached to be returned again. */
 const maxCached = 256;
 
 /**
@@ -49,7 +49,7 @@ export class Handle {
   /** How often a method was read and not yet called. */
   #uncalled = 1;
   /** Whether a method was called more often than it was read: the program keeps it, so it is no longer released. */
-  #isReused = false;
+  #isCalledAgain = false;
   #inspectsFrame: boolean | null = null;
   #expected: ExpectedAttribute | null = null;
   /** Attributes that are returned again, by name. */
@@ -120,7 +120,7 @@ export class Handle {
   }
 
   // law python/Handle.cacheAttribute: python/cached_attributes
-  /** Keeps an attribute, to return it again the next time that it is read. */
+  /** Caches an attribute, to return it again the next time that it is read. */
   cacheAttribute(name: string, attribute: Handle, kind: Kind): void {
     if (this.#isClosed || !(attribute.#function !== 0n || isMemberOfModule(this, attribute, kind))) return;
     const attributes = this.#attributes ??= new Map();
@@ -159,7 +159,7 @@ export class Handle {
   takeForCall(): bigint {
     if (this.#function === 0n || this.#isClosed) return 0n;
     if (this.#uncalled > 0) this.#uncalled--;
-    if (this.#isReused || this.#uncalled > 0) return 0n;
+    if (this.#isCalledAgain || this.#uncalled > 0) return 0n;
     if (this.#origin?.owner.isClosed) return 0n; // it could not be looked up again
     const { object } = this.#reference;
     this.#reference.object = 0n;
@@ -173,7 +173,7 @@ export class Handle {
       this.#users--;
       if (this.#function === 0n || --this.#uncalled > 0) return;
       this.#uncalled = 0;
-      this.#isReused = false;
+      this.#isCalledAgain = false;
       if (this.#origin?.owner.isClosed) return;
     } else {
       this.#isClosed = true;
@@ -206,7 +206,7 @@ export class Handle {
         `Cannot use ${name} again: the object has another method of this name now. Keep a method with $get("${name}")`,
       );
     }
-    this.#isReused = true;
+    this.#isCalledAgain = true;
     this.#reference.object = object;
     return object;
   }

@@ -729,7 +729,7 @@ export class Interpreter {
     return this.#kinds.of(this.#heads.typeOf(object));
   }
 
-  /** Whether a type seen on an object is kept forever, so that its address is never reused. */
+  /** Whether a type seen on an object is retained forever, so that its address is never reused. */
   retainsType(type: number): boolean {
     return this.#kinds.retains(type);
   }

@@ -168,7 +168,7 @@ export class JavaScriptSide {
   }
 
   /** How many functions and errors are kept for Python. */
-  get exported(): number {
+  get keptForPython(): number {
     return this.#functions.size + this.#thrown.size;
   }
 

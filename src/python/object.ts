@@ -456,7 +456,7 @@ function show(handle: Handle): string {
 }
 
 // law python/attributeValue: python/native_calls, python/cached_attributes, python/object
-/** The value of an attribute. An attribute that is kept and unchanged yields the same object as before. */
+/** The value of an attribute. An attribute that is cached and unchanged yields the same object as before. */
 function attributeValue(handle: Handle, name: string): unknown {
   const { python } = handle;
   const native = python.nativeCalls;
@@ -465,14 +465,14 @@ function attributeValue(handle: Handle, name: string): unknown {
   if (native === null || known === undefined || owner === 0n) {
     return attributeByParts(handle, name);
   }
-  const kept = handle.cachedAttribute(name);
-  const adopts = kept !== undefined && kept.reference === 0n;
-  const status = python.runNatively(native, native.prepareAttribute(owner, known, kept?.expected ?? null, adopts));
-  if (status === Status.same && kept !== undefined) {
+  const cached = handle.cachedAttribute(name);
+  const adopts = cached !== undefined && cached.reference === 0n;
+  const status = python.runNatively(native, native.prepareAttribute(owner, known, cached?.expected ?? null, adopts));
+  if (status === Status.same && cached !== undefined) {
     const object = adopts ? native.result : 0n;
-    if (!kept.isClosed) {
-      kept.reuse(object);
-      return kept.proxy;
+    if (!cached.isClosed) {
+      cached.reuse(object);
+      return cached.proxy;
     }
     // A Python property called JavaScript, which closed it.
     if (object !== 0n) python.releaseLater(object);

@@ -190,7 +190,8 @@ export class Python {
    * Runs work while this thread holds the interpreter's lock: each Python call in it saves the cost of taking the lock,
    * and no other Python thread runs in between. Calls may be nested.
    *
-   * The work must not be an async function: while it waited, it would block Python's other threads.
+   * The work must not be an async function: while it waited, it would block Python's other threads. The compiler
+   * refuses one; a generic function that passes its work on declares it as here.
    *
    * @returns what the work returns
    * @throws {TypeError} if the work is an async function or a generator, which is not called, or returns a promise

@@ -14,7 +14,7 @@ const littleEndian = true;
 const keptBytes = 4096;
 /** Most characters that are copied one by one: for this many, the runtime's own encoder takes as long. */
 const fewCharacters = 48;
-/** How many attribute names are kept as Python strings. */
+/** How many attribute names are cached as Python strings. */
 const maxNames = 1024;
 
 const encoder = new TextEncoder();
@@ -86,7 +86,7 @@ export class Texts {
     return this.#names.get(value) ?? this.#cache(this.#names, value, this.#intern(this.make(value)));
   }
 
-  /** As {@linkcode Texts.name}, if the string is kept. */
+  /** As {@linkcode Texts.name}, if the string is cached. */
   knownName(value: string): bigint | undefined {
     return this.#names.get(value);
   }
@@ -96,7 +96,7 @@ export class Texts {
     return this.#keys.get(value) ?? this.#cache(this.#keys, value, this.make(value));
   }
 
-  /** As {@linkcode Texts.key}, if the string is kept. */
+  /** As {@linkcode Texts.key}, if the string is cached. */
   knownKey(value: string): bigint | undefined {
     return this.#keys.get(value);
   }

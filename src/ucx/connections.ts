@@ -206,11 +206,13 @@ export class Connections {
     const { errors = "peer", signal, timeout, unchecked } = options;
     const err_mode = checkErrors(errors);
     checkLimits(options);
-    checkDescriptorsLeft(descriptorsOfConnection, "connect");
     if (unchecked !== undefined && typeof unchecked !== "boolean") {
       throw new TypeError(`Expected unchecked to be true or false, got ${show(unchecked)}`);
     }
-    if (to instanceof Uint8Array) return this.#connectToAddress(to, err_mode, { unchecked: unchecked ?? false });
+    if (to instanceof Uint8Array) {
+      checkDescriptorsLeft(descriptorsOfConnection, "connect");
+      return this.#connectToAddress(to, err_mode, { unchecked: unchecked ?? false });
+    }
     if (typeof to !== "object" || to === null) {
       throw new TypeError(
         "Cannot connect: expected the bytes of another worker's address, or { host, port } of a listener, got " +
@@ -234,6 +236,7 @@ export class Connections {
     const greets = protocol.greet !== null;
     const secret = to instanceof UcxListener ? null : takeSecret(to);
     if (greets && secret !== null) throw new TypeError("Cannot prove a secret: UCXX has none");
+    checkDescriptorsLeft(descriptorsOfConnection, "connect");
     const limit = timeLimit("ucp_ep_create", {
       ...(signal === undefined ? {} : { signal }),
       timeout: timeout ?? greetingLimit,

@@ -653,6 +653,7 @@ export class Progress {
       const alive = progress.deref();
       if (alive === undefined) return;
       alive.#nextTurn = undefined;
+      alive.#abandonTransferred(); // as after a sleep
       alive.#turn();
     }, sleeplessPause);
     if (this.#isAwaited) this.#nextTurn.ref();

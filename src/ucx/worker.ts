@@ -463,7 +463,7 @@ export class UcxWorker {
     this.abort();
   }
 
-  /** A Worker of JavaScript's may end once this is closed: the watch's thread and descriptors would be left behind. */
+  /** The JavaScript thread may end once this is closed: the watch's thread and descriptors would be left behind. */
   async #watchEnds(): Promise<void> {
     const { setTimeout: pause } = nodeBuiltin("node:timers/promises");
     const end = performance.now() + farewell;

@@ -8,7 +8,15 @@
  */
 import { type ArrayParts, byteCount, checkOpen } from "../copy/mod.ts";
 import { isHostObserved, noteHostAccess } from "../driver/mod.ts";
-import { type DType, type ElementValue, type Shape, show, type TypedArray } from "../layout/mod.ts";
+import {
+  type Complex,
+  type DType,
+  type ElementValue,
+  type Scalar,
+  type Shape,
+  show,
+  type TypedArray,
+} from "../layout/mod.ts";
 import { hostWaits, noteElementAccess } from "../order/mod.ts";
 
 // law view/readElement: view/elements, view/elements_order
@@ -27,14 +35,18 @@ export function writeElement(array: ArrayParts, value: ElementValue, index: read
   const at = placeOf(array, index);
   checkOnHost(array, "write an element of device memory");
   if (array.readonly) throw new TypeError("Cannot write an element of a read-only view: copy() it first");
-  const own = typeof value === "object" ? copied(array.dtype, value) : value;
+  const own = typeof value === "object" && value !== null ? copied(array.dtype, value) : value;
   hostWaits(array.buffer);
   noteElement(array, at, true, "view.set()");
   array.dtype.write(memoryOf(array), at, own);
 }
 
 /** A value of plain parts. Those of an object may be code, which could close the memory that is being written. */
-function copied(dtype: DType, value: ElementValue): ElementValue {
+function copied(dtype: DType, value: Complex | readonly Scalar[]): ElementValue {
+  if (dtype.lanes === 1) {
+    const { re, im } = value as Complex; // of anything else the codec below says what it is
+    if (typeof re === "number" && typeof im === "number") return { re, im };
+  }
   const element = new DataView(new ArrayBuffer(Math.ceil(dtype.itemsize)));
   dtype.write(element, 0, value);
   return dtype.read(element, 0);

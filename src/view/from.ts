@@ -29,8 +29,8 @@ export interface ArraySource {
 
 /**
  * Another library's array, as far as the compiler can tell: an object with a member of a protocol that
- * {@linkcode StridedMemoryView.from} knows, an export of this package, or any `PyObject`. That function takes values
- * whose type says less, too, and its view is sent in their place.
+ * {@linkcode StridedMemoryView.from} knows, an export of this package, or any `PyObject`. For a value whose type says
+ * less pass `StridedMemoryView.from(value)`.
  */
 export type ForeignArray =
   | DlpackTensor

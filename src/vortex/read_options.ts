@@ -23,7 +23,7 @@ const readOptionNames: OptionNames<VortexReadOptions> = { session: true, limits:
 /**
  * The session and limits that arrays read with these options belong to.
  *
- * @throws {FfiError} in a runtime that is too old
+ * @throws {FfiError} in any other runtime than Deno and Bun, and in one that is too old
  */
 export function homeOf(options: VortexReadOptions): ArrayHome {
   checkOptions(options, readOptionNames);

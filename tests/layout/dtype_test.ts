@@ -7,7 +7,7 @@ import {
   assertThrows,
 } from "@std/assert";
 import { test } from "node:test";
-import { DType, type TypedArray } from "../../src/layout/mod.ts";
+import { type Complex, DType, type TypedArray } from "../../src/layout/mod.ts";
 
 /** What a caller without a type checker may pass. */
 function untyped<T>(value: unknown): T {
@@ -199,6 +199,9 @@ test("so are the two parts of a complex number, each of which is asked for once"
     assertEquals(asked, 1);
     assertEquals(dtype.read(view, 0), error === null ? { re: 7, im: 8 } : { re: 1, im: 2 });
   }
+  // A Python object is a function, whose attributes may be anything.
+  const callable: unknown = Object.assign(() => 0, { re: 3, im: 4 });
+  assertThrows(() => dtype.write(view, 0, callable as Complex), TypeError, "Expected { re, im } or a number");
 });
 
 test("a value that the dtype cannot hold is refused, not changed to fit", () => {

@@ -119,6 +119,11 @@ export const layoutMutations: readonly Mutation[] = [
   ]),
   ...law("layout/complexCodec", [
     [
+      '      if (typeof value !== "object" || value === null) throw',
+      "      if (false) throw",
+      "A function with the attributes of a complex number, such as an object of Python, is written as one.",
+    ],
+    [
       "      part.write(view, byteOffset + partSize, im);\n",
       "      part.write(view, byteOffset + partSize, Object(value).im);\n",
       "A complex number whose imaginary part throws is written by half.",

@@ -594,8 +594,8 @@ export const pythonMutations: readonly Mutation[] = [
       "A method of a closed object is looked up in it.",
     ],
     [
-      "    if (this.#isReused || this.#uncalled > 0) return 0n;\n",
-      "    if (this.#isReused) return 0n;\n",
+      "    if (this.#isCalledAgain || this.#uncalled > 0) return 0n;\n",
+      "    if (this.#isCalledAgain) return 0n;\n",
       "A method that was read and not called is released.",
     ],
   ]),
@@ -810,8 +810,8 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/attributeValue", [
     [
-      "    if (!kept.isClosed) {\n",
-      "    if (kept !== null) {\n",
+      "    if (!cached.isClosed) {\n",
+      "    if (cached !== null) {\n",
       "An attribute that was closed meanwhile is returned again.",
     ],
     ["    python.leave();\n", "", "The lock is kept after reading an attribute that is an object."],

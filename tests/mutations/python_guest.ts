@@ -374,7 +374,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "An array cannot be sent to another process.",
     ],
   ]),
-  ...law("python/Counters.release", [
+  ...law("python/Counters.take_back", [
     ["        self.free.append(number)\n", "", "Each array that is exported takes another counter."],
     [
       "        ctypes.c_int32.from_address(address).value = 0\n",

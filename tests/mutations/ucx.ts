@@ -1152,6 +1152,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.sleep", [
     [
+      "      alive.#abandonTransferred(); // as after a sleep\n",
+      "",
+      "A worker that finds no descriptor to sleep with receives into memory that was transferred.",
+    ],
+    [
       "return this.#turnLater();",
       "return;",
       "A worker that finds no descriptor to sleep with never looks for messages again.",

@@ -44,7 +44,7 @@ export const viewMutations: readonly Mutation[] = [
   ...law("view/writeElement", [
     ["  hostWaits(array.buffer);\n", "", "A written element is overwritten by earlier work."],
     [
-      'typeof value === "object" ? copied(array.dtype, value) : value;',
+      'typeof value === "object" && value !== null ? copied(array.dtype, value) : value;',
       "value;",
       "A value that closes the memory fails with the engine's error.",
     ],

@@ -217,9 +217,9 @@ test(...needs(missing, "a function is one object in Python, the same when return
   hold["clear"]();
   for (let i = 0; i < 100; i++) hold["append"]((x: number) => x * i);
   assertEquals([...hold].map((one, i) => (one as typeof fn)(2) === 2 * i).includes(false), false);
-  const before = side.exported;
+  const before = side.keptForPython;
   hold["clear"](); // by machine code, followed by a poll
-  assertEquals(side.exported, before - 100);
+  assertEquals(side.keptForPython, before - 100);
 });
 
 test(...needs(missing, "an array among the arguments of a function is a view of the same memory"), () => {

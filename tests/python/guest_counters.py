@@ -22,13 +22,13 @@ class CountersTest(unittest.TestCase):
         increment(address)
         self.assertTrue(counters.is_released(address))
         self.assertEqual(counters.released(), [address])
-        self.assertIs(counters.release(address), kept)
+        self.assertIs(counters.take_back(address), kept)
         self.assertEqual((counters.released(), counters.retained, counters.numbers), ([], {}, {}))
 
     def test_counters_are_used_again_so_that_they_take_no_more_memory(self):
         counters = Counters()
         for _ in range(10 * Counters.SLAB):
-            counters.release(counters.retain(object()))
+            counters.take_back(counters.retain(object()))
         self.assertEqual(len(counters.slabs), 1)
 
     def test_all_that_were_incremented_are_found_and_no_others_however_often_and_wherever_they_lie(self):
@@ -50,7 +50,7 @@ class CountersTest(unittest.TestCase):
         counters = Counters()
         address = counters.retain("first")
         increment(address)
-        counters.release(address)
+        counters.take_back(address)
         self.assertEqual(counters.retain("second"), address)
         self.assertFalse(counters.is_released(address))
 

@@ -44,6 +44,14 @@ async function exchange(content: number): Promise<void> {
   await received;
 }
 for (const content of [3, 4, 5, 6, 7]) await exchange(content);
+const lost = new Uint8Array(1);
+const outcome = bob.recv(lost, { tag: 3n }).then(() => "received", (error) => error.message);
+await delay(50);
+const moved = new Uint8Array(lost.buffer.transfer());
+await endpoint.send(Uint8Array.of(9), { tag: 3n });
+await delay(50);
+console.log(`moved ${moved}: ${(await outcome).split(",")[0]}`);
+await bob.recv(new Uint8Array(1), { tag: 3n }); // UCX would report it at the end
 put(own);
 console.log(`received ${into}`);
 await exchange(8);

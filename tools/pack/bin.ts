@@ -30,7 +30,7 @@ if (globalThis.Bun === undefined && globalThis.Deno === undefined) {
   );
   process.exit(1);
 }
-if (globalThis.Bun?.semver.order(process.versions.bun, "${oldestRuntimes.bun}.0") < 0) {
+if (globalThis.Bun?.semver.order(process.versions.bun, "${oldestRuntimes.bun}.0-0") < 0) {
   const { tooOld } = await import("./unavailable.js");
   console.error("causeway: " + tooOld("bun", process.versions.bun));
   process.exit(1);

@@ -125,7 +125,7 @@ const loader = (revision: string): string =>
  */
 export function compiled(name) {
   const isCompiler = globalThis.Bun?.revision === "${revision}";
-  const isOld = !isCompiler && globalThis.Bun?.semver.order(process.versions.bun, "${oldestRuntimes.bun}.0") < 0;
+  const isOld = !isCompiler && globalThis.Bun?.semver.order(process.versions.bun, "${oldestRuntimes.bun}.0-0") < 0;
   if (!isCompiler && !isOld) return undefined;
   const folder = isCompiler ? "./causeway_compiled" : "../node";
   const file = Bun.fileURLToPath(new URL(\`\${folder}/\${name}.js\`, import.meta.url));

@@ -60,8 +60,8 @@ def copy_struct(kind, address, owner):
 
 # law python/end_export: python/arrow_capsules
 def end_export(counter):
-    """Release what a released struct has retained, and what the structs inside it have: they end with it."""
-    owned = counters.release(counter)
+    """Take back what a released struct has retained, and what the structs inside it have: they end with it."""
+    owned = counters.take_back(counter)
     if type(owned) is not Node:
         return
     for child in owned.inner:

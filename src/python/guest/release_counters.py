@@ -40,8 +40,8 @@ class Counters:
         """Whether the counter at an address is not zero."""
         return ctypes.c_int32.from_address(address).value != 0
 
-    # law python/Counters.release: python/export_array, python/arrow_capsules
-    def release(self, address):
+    # law python/Counters.take_back: python/export_array, python/arrow_capsules
+    def take_back(self, address):
         """Return the object that a counter has retained. The counter can be used again."""
         number = self.numbers.pop(address)
         ctypes.c_int32.from_address(address).value = 0
