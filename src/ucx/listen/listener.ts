@@ -18,7 +18,7 @@ import {
 import { checkLimitNumbers, messageLimitNames, type MessageLimits } from "../active_messages/message_limits.ts";
 import type { Protocol } from "../protocol.ts";
 import { type Secret, takeSecret } from "./secret_handshake.ts";
-import { numericHost } from "./socket_address.ts";
+import { checkPort, numericHost } from "./socket_address.ts";
 import type { PendingConnections } from "./pending_connections.ts";
 
 /**
@@ -129,6 +129,7 @@ export function checkListenOptions(
   if (secret === null && limits.handshakes !== undefined) {
     throw new TypeError("Cannot limit handshakes: there are none without a secret");
   }
+  checkPort(port);
   const patience = timeout ?? greetingLimit;
   return { host, port, backlog, secret, timeout: patience, connections, handshakes, messages, messageBytes };
 }
