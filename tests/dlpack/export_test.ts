@@ -332,12 +332,12 @@ test("exported structs do not overlap or change, and released ones leave little 
     ndim: fc.nat(8),
   });
   const array = new Float32Array(8);
-  const any = fc.array(step, { maxLength: 400, size: "max" });
+  const mixed = fc.array(step, { maxLength: 400, size: "max" });
   // By chance few programs leave more than a hundred: of a daily run's 30 the most was once 113.
   const exports = fc.array(step.map((one) => ({ ...one, out: true })), { minLength: 101, maxLength: 150 });
-  const many = fc.tuple(any, exports).map((parts) => parts.flat());
+  const many = fc.tuple(mixed, exports).map((parts) => parts.flat());
   try {
-    for (const [programs, least] of [[any, 0], [many, 101]] as const) {
+    for (const [programs, least] of [[mixed, 0], [many, 101]] as const) {
       check(
         fc.property(programs, fc.infiniteStream(fc.nat()), (steps, picks) => {
           const out: { tensor: DlpackTensor; kind: Kind; shape: number[] }[] = [];

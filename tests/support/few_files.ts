@@ -12,8 +12,13 @@ import { filesByDescriptor } from "./open_files.ts";
 
 const RLIMIT_NOFILE = 7;
 
-/** Sets how many files this process may open. @returns how many it could */
-function setLimit(count: bigint): bigint {
+/**
+ * Sets how many files this process may open. Done in-process: a runtime needs files while it waits for a program that
+ * would do it.
+ *
+ * @returns how many it could
+ */
+export function limitFiles(count: bigint): bigint {
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(16); // struct rlimit
   const limits = new DataView(bytes.buffer, bytes.byteOffset);
@@ -33,12 +38,12 @@ function setLimit(count: bigint): bigint {
 export function leaveFiles(count: number): () => void {
   const { eventfd, close } = libc().files;
   const most = Math.max(...filesByDescriptor().keys()) + count + 2;
-  const before = setLimit(BigInt(most));
+  const before = limitFiles(BigInt(most));
   const opened: number[] = [];
   for (let fd = eventfd(0, EFD.CLOEXEC); fd >= 0; fd = eventfd(0, EFD.CLOEXEC)) opened.push(fd);
   for (const fd of opened.splice(0, count)) close(fd);
   return () => {
     for (const fd of opened) close(fd);
-    setLimit(before);
+    limitFiles(before);
   };
 }

@@ -25,6 +25,7 @@ for (const count of [3, 10]) await withFiles(count, () => ucx.createWorker().clo
 await using alice = ucx.createWorker();
 await using bob = ucx.createWorker();
 await withFiles(1, () => alice.connect(bob.address));
+await withFiles(1, () => alice.connect({ host: "127.0.0.1", port: 1 }));
 await withFiles(0, () => alice.listen({ port: 0 }));
 
 const endpoint = await alice.connect(bob.address);

@@ -11,6 +11,7 @@ test("too few files are an error, and a worker that cannot sleep goes on receivi
     "SystemError: Cannot create a worker: eventfd failed with EMFILE",
     "SystemError: Cannot create a worker: eventfd failed with EMFILE",
     "SystemError: Cannot connect: eventfd failed with EMFILE",
+    "SystemError: Cannot connect: eventfd failed with EMFILE",
     "SystemError: Cannot listen at 127.0.0.1:0: eventfd failed with EMFILE",
     "moved 0: Expected memory that stays where it is",
     "received 7",
