@@ -322,6 +322,8 @@ export const Py_compare = { Py_LT: 0, Py_LE: 1, Py_EQ: 2, Py_NE: 3, Py_GT: 4, Py
 
 /** Bits of PyType_GetFlags() that distinguish the built-in types, subclasses included. */
 export const Py_TPFLAGS = {
+  /** The type is derived from collections.abc.Sequence, or registered there. From Python 3.10. */
+  SEQUENCE: 0x20n,
   /** The type is derived from collections.abc.Mapping, or registered there. From Python 3.10. */
   MAPPING: 0x40n,
   /** The type is immutable, although created at run time. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import {
   arrowArraySource,
   type ArrowField,
@@ -537,7 +538,8 @@ function attributeUnconverted(handle: Handle, name: string): PyObject {
 /**
  * The value for a name that is not an attribute: the item of a mapping, or `length`.
  *
- * @throws {PythonError} if there is none: a KeyError for a mapping, else the attribute's error
+ * @throws {PythonError} if there is none: a KeyError for a mapping, else the attribute's error, which says how an item
+ * is read if that may have been meant
  */
 function otherwise(python: Interpreter, object: bigint, name: string): bigint {
   const { objects, errors } = python.api;
@@ -551,11 +553,25 @@ function otherwise(python: Interpreter, object: bigint, name: string): bigint {
     if (item !== 0n) return item;
     exception = other;
   }
-  if (name !== "length" || !python.typeHas(object, "__len__")) throw errorOf(python, exception);
+  if (name !== "length" || !python.typeHas(object, "__len__")) {
+    const error = errorOf(python, exception);
+    if (error instanceof PythonError && hasNamedItems(python, object)) {
+      error.message += `\nIf it is the key of an item, read that by $item(${JSON.stringify(name)}).`;
+    }
+    throw error;
+  }
   python.release(exception);
   const size = objects.PyObject_Size(object);
   if (size < 0n) throw pendingError(python);
   return python.integer(size);
+}
+
+// law python/hasNamedItems: python/conversions
+/** Whether names may be keys of an object that is no mapping, such as those of the columns of a table. */
+function hasNamedItems(python: Interpreter, object: bigint): boolean {
+  const { SEQUENCE, LIST_SUBCLASS, TUPLE_SUBCLASS, BYTES_SUBCLASS } = Py_TPFLAGS;
+  const byIndex = SEQUENCE | LIST_SUBCLASS | TUPLE_SUBCLASS | BYTES_SUBCLASS;
+  return !(python.typeFlags(object) & byIndex) && python.typeHas(object, "__getitem__");
 }
 
 function itemValue(handle: Handle, keys: readonly unknown[]): unknown {

@@ -14,6 +14,10 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "Each item that is read by its name leaves an exception behind.",
     ],
   ]),
+  ...law("python/hasNamedItems", [
+    ["!(python.typeFlags(object) & byIndex) && ", "", "A list, whose items have no names, is said to have some."],
+    [' && python.typeHas(object, "__getitem__")', "", "A number is said to have items."],
+  ]),
   ...law("python/copySet", [["    python.release(items);\n", "", "Every copy of a set leaves a list behind."]]),
   ...law("python/dateOf", [["Number(python.readInteger(milliseconds))", "0", "Every date is in 1970."]]),
   ...law("python/errorOf", [

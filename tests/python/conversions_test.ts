@@ -1,5 +1,5 @@
 /** Dates, sets, tuples, bytes and floats to Python and back, and dicts and lists as JavaScript uses them. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { type PyObject, Python, PythonError } from "../../mod.ts";
 import { needs } from "../support/needs.ts";
@@ -150,6 +150,23 @@ test(...needs(missing, "property names of a dict are its keys, except its method
   assertThrows(() => python.evaluate("object()")["length"], PythonError, "AttributeError");
   assertEquals(python.evaluate("type('Own', (), {'length': 5, '__len__': lambda self: 2})()")["length"], 5);
 });
+
+// The columns of a table of Polars are items that are no properties, and the error did not say what to write.
+test(
+  ...needs(missing, "an attribute that is missing is an error that says how an item is read, if there may be one"),
+  () => {
+    const python = open();
+    using table: PyObject = python.evaluate("type('Table', (), {'__getitem__': lambda self, key: key * 2})()");
+    const error = assertThrows(() => table["a b"], PythonError, "no attribute 'a b'");
+    assertStringIncludes(error.message, 'read that by $item("a b")');
+    assertEquals(table.$item("a b"), "a ba b");
+    for (const other of ["[1]", "(1,)", "range(3)", "object()", "type('Own', (list,), {})()", "1 + 0j"]) {
+      using object: PyObject = python.evaluate(other);
+      const message = assertThrows(() => object["missing"], PythonError, "no attribute 'missing'").message;
+      assert(!message.includes("$item"), message);
+    }
+  },
+);
 
 // The list had as many items as the array at first, some of them NULL, or too few.
 test(...needs(missing, "an array that a getter of an item changes becomes a list of its length before"), () => {
