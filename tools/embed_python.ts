@@ -43,6 +43,7 @@ const sources: readonly Source[] = [
       "copies.py",
       "call_frames.py",
       "javascript_functions.py",
+      "awaited_functions.py",
       "async_calls.py",
       "array_members.py",
       "array.py",

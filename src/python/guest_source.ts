@@ -1428,6 +1428,17 @@ def error_of(message, key):
     return watch(key, JavaScriptError(message, key))
 
 
+# law python/runs_loop: python/coroutine_functions
+# What inspect.iscoroutinefunction(), since Python 3.12, and asyncio's look for, and the module that has its value.
+COROUTINE_MARKS = {"_is_coroutine_mark": "inspect", "_is_coroutine": "asyncio.coroutines"}
+
+
+def runs_loop():
+    """Whether this thread runs a loop of asyncio's, which stands still while a function waits."""
+    running = getattr(sys.modules.get("asyncio"), "_get_running_loop", None)
+    return running is not None and running() is not None
+
+
 # law python/signature_of: python/functions
 def signature_of(count):
     """Return the signature of a function with so many parameters, whose names JavaScript does not tell."""
@@ -1442,16 +1453,18 @@ class JavaScriptFunction:
 
     # As of a function of Python's, all attributes but the key can be set: libraries keep notes there, and
     # functools.wraps() copies them. The key is not among them, which would be copied to another function.
-    __slots__ = ("key", "count", "__dict__", "__weakref__")
+    __slots__ = ("key", "count", "is_async", "__dict__", "__weakref__")
     __module__ = "causeway"
 
-    def __init__(self, key, name, count):
-        self.key, self.count = key, count
+    def __init__(self, key, name, count, is_async):
+        self.key, self.count, self.is_async = key, count, is_async
         self.__name__ = self.__qualname__ = name
 
     def __getattr__(self, name):
         if name == "__signature__" and self.count:  # 0 is the length of one that takes any number, too
             return signature_of(self.count)
+        if name in COROUTINE_MARKS and self.is_async:
+            return getattr(sys.modules.get(COROUTINE_MARKS[name]), name, None)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # law python/JavaScriptFunction: python/worker_end
@@ -1460,6 +1473,9 @@ class JavaScriptFunction:
             raise RuntimeError(ENDED)
         if threading.get_native_id() == javascript_thread:
             return call_here(self.key, arguments, keywords)
+        if self.is_async and runs_loop():
+
+            return await_answer(self, Request(self.key, arguments, keywords))
         return ask_for(self.key, arguments, keywords, self.__name__)
 
     def __repr__(self):
@@ -1475,11 +1491,11 @@ class JavaScriptFunction:
         raise TypeError(f"cannot pickle {self!r}: another process could not call it")
 
 
-def function_of(key, name, count):
+def function_of(key, name, count, is_async):
     """Return the object for a function of JavaScript: always the same one, as long as it lives."""
     known = live.get(key)
     function = None if known is None else known()
-    return watch(key, JavaScriptFunction(key, name, count)) if function is None else function
+    return watch(key, JavaScriptFunction(key, name, count, is_async)) if function is None else function
 
 
 def bind_entrance(address):
@@ -1559,7 +1575,7 @@ class Request:
 
     def __init__(self, key, arguments, keywords):
         self.key, self.arguments, self.keywords = key, arguments, keywords
-        self.outcome, self.box = None, [None]
+        self.outcome, self.box, self.when_answered = None, [None], None
         self.answered, self.claim = threading.Lock(), threading.Lock()
         self.answered.acquire()
 
@@ -1572,9 +1588,11 @@ class Request:
         self.outcome, self.box[0] = outcome, value
         self.arguments = self.keywords = None
         self.answered.release()
+        if self.when_answered is not None:
+            self.when_answered()
 
 
-# law python/ask_for: python/functions
+# law python/ask_for: python/async
 def ask_for(key, arguments, keywords, name):
     """Have JavaScript call a function on its own thread, and wait for the result."""
     with contextlib.ExitStack() as stack:
@@ -1598,22 +1616,44 @@ def counted():
 
 def answer_to(request, name):
     """Wait for what JavaScript answers."""
+    patience = Patience(request, name)
+    put_down(request)
+    while not request.answered.acquire(timeout=patience.pause()):
+        patience.look()
+    return open_box(request.outcome, request.box)
+
+
+def put_down(request):
+    """Have JavaScript take a request."""
     requests.append(request)
     ring()
-    call, since = None, 0.0
-    while not request.answered.acquire(timeout=max(LOOK, waiting[0] / LOOKS)):
+
+
+class Patience:
+    """How long a request is waited for."""
+
+    def __init__(self, request, name):
+        self.request, self.name = request, name
+        self.call, self.since = None, 0.0
+
+    def pause(self):
+        """Return after how many seconds to look whether JavaScript can still answer."""
+        return max(LOOK, waiting[0] / LOOKS)
+
+    # law python/Patience.look: python/functions, python/coroutine_functions, python/worker_end
+    def look(self):
+        """Give the request up, by an error, if JavaScript cannot answer it."""
         now = numbers_for_javascript[0]
-        if now != call or not now & 1:
-            call, since = now, time.monotonic()
-        elif time.monotonic() - since >= PATIENCE and request.claim.acquire(blocking=False):
+        if now != self.call or not now & 1:
+            self.call, self.since = now, time.monotonic()
+        elif time.monotonic() - self.since >= PATIENCE and self.request.claim.acquire(blocking=False):
             raise RuntimeError(
-                f"cannot call the function {name or '(anonymous)'} of JavaScript from this thread: JavaScript has been "
-                f"inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
+                f"cannot call the function {self.name or '(anonymous)'} of JavaScript from this thread: JavaScript has "
+                f"been inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
                 "Make that call by py.async, so that JavaScript can answer meanwhile"
             )
         if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
             raise RuntimeError(ENDED)
-    return open_box(request.outcome, request.box)
 
 
 def take_requests():
@@ -1623,6 +1663,33 @@ def take_requests():
     taken = requests[:]
     del requests[: len(taken)]
     return taken
+
+import contextlib
+
+
+
+# law python/await_answer: python/coroutine_functions
+async def await_answer(function, request):
+    """Await what JavaScript answers to the request for a function, which stays alive meanwhile."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    answered = loop.create_future()
+
+    def wake():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody awaits it any more
+            loop.call_soon_threadsafe(answered.set_result, None)
+
+    request.when_answered = wake
+    patience = Patience(request, function.__name__)
+    with counted():
+        put_down(request)
+        try:
+            while not (await asyncio.wait([answered], timeout=patience.pause()))[0]:
+                patience.look()
+        finally:
+            request.claim.acquire(blocking=False)  # a call that nobody awaits any more does not begin
+    return open_box(request.outcome, request.box)
 
 import contextlib
 import inspect

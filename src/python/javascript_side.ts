@@ -114,6 +114,7 @@ export class JavaScriptSide {
       python.smallInteger(key),
       python.text(String(fn.name)),
       python.smallInteger(parametersOf(fn)),
+      python.retain(isAsync(fn) ? python.singletons.true : python.singletons.false),
     ]);
   }
 
@@ -414,6 +415,11 @@ function method({ python, object }: Handle, name: string, ...given: bigint[]): b
 /** How many parameters a function has, for `inspect.signature()`. Its length can be set to anything; 0 says nothing. */
 function parametersOf({ length }: ExportedFunction): number {
   return Number.isInteger(length) && length > 0 && length < 256 ? length : 0;
+}
+
+/** Whether a function is declared async, also if it was bound or comes from another realm. */
+function isAsync(fn: ExportedFunction): boolean {
+  return Reflect.get(fn, Symbol.toStringTag) === "AsyncFunction";
 }
 
 /**

@@ -285,8 +285,8 @@ export const pythonMutations: readonly Mutation[] = [
       "What counts parameters, such as DuckDB, refuses each function of JavaScript.",
     ],
     [
-      '"count", "__dict__", ',
-      '"count", "__name__", "__qualname_", ',
+      '"is_async", "__dict__", ',
+      '"is_async", "__name__", "__qualname_", ',
       "LightGBM, which numbers its callbacks, takes no function of JavaScript.",
     ],
   ]),

@@ -109,15 +109,58 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ["if key not in live", "if key in live", "JavaScript keeps every function that Python has ever had."],
   ]),
   ...law("python/ask_for", [
+    ["in while_waiting:", "in ():", "Calls that wait for JavaScript take the threads that it waits for."],
+  ]),
+  ...law("python/Patience.look", [
     [
-      " and request.claim.acquire(blocking=False):\n",
+      " and self.request.claim.acquire(blocking=False):\n",
       ":\n",
       "A refused function is called.",
     ],
     [
-      "        if now != call or not now & 1:\n",
-      "        if call is None:\n            call, since = now, time.monotonic()\n        elif not now & 1:\n",
+      "        if now != self.call or not now & 1:\n",
+      "        if self.call is None:\n            self.call, self.since = now, time.monotonic()\n        elif not now & 1:\n",
       "Short calls in a row are mistaken for one that never ends.",
+    ],
+    [
+      '        if not os.path.exists(f"/proc/self/task/{javascript_thread}"):\n',
+      "        if False:\n",
+      "A coroutine awaits a function of a Worker that has ended for ever.",
+    ],
+  ]),
+  ...law("python/runs_loop", [
+    [
+      "    return running is not None and running() is not None\n",
+      "    return False\n",
+      "Asyncio's loop stands still while a coroutine awaits a function.",
+    ],
+    [
+      "running is not None and running() is not None",
+      "running is not None",
+      "Once asyncio was imported, no thread gets what an async function returns.",
+    ],
+    ['"_is_coroutine": "asyncio.coroutines"', "", "Frameworks do not see that a function is async."],
+  ]),
+  ...law("python/await_answer", [
+    [
+      "Patience(request, function.__name__)",
+      'Patience(request, function.__name__)\n    function = ""',
+      "JavaScript has forgotten a function, whose only reference is its coroutine, before it is called.",
+    ],
+    [
+      "            request.claim.acquire(blocking=False)  # a call that nobody awaits any more does not begin\n",
+      "            pass\n",
+      "A function is called although the coroutine that had asked for it was cancelled.",
+    ],
+    [
+      "                patience.look()\n",
+      "                pass\n",
+      "A coroutine that JavaScript waits for awaits a function for ever.",
+    ],
+    [
+      "        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody awaits it any more\n            loop",
+      "        loop",
+      "What a function answers after a loop has ended is an error that nobody catches.",
     ],
   ]),
   ...law("python/Job.tell", [

@@ -23,6 +23,12 @@ def on_a_thread(function):
     thread.start()
     thread.join()
     return results[0]
+def await_on_a_thread(function):
+    async def main(): await function(1)
+    def run():
+        try: asyncio.run(main())
+        except RuntimeError: pass
+    threading.Thread(target=run).start()
 kept = []
 def keep(function): kept.append(function)
 def call_kept():
@@ -80,6 +86,15 @@ const ways: Record<string, (py: Python) => unknown> = {
     return py.evaluate("soon")();
   },
   function: (py) => py.evaluate("keep")((n: number) => n + 1),
+  "awaited function on a thread": (py) =>
+    new Promise<void>((resolve) => {
+      const alive = setInterval(() => {}, 1000); // nothing else of the Worker is
+      py.evaluate("await_on_a_thread")(async () => {
+        clearInterval(alive);
+        resolve();
+        await new Promise(() => {});
+      });
+    }),
   "function on a thread": (py) => py.async(py.evaluate("on_a_thread"))((n: number) => n + 1),
 };
 

@@ -13,7 +13,7 @@ const script = new URL("./worker_end_child.ts", import.meta.url);
 // Each Worker left two threads and four descriptors behind, until the process had no more.
 const ways = [
   ...["call", "calls that have not begun", "coroutine", "pending coroutine"],
-  ...["function", "function on a thread", "inside a function"],
+  ...["function", "function on a thread", "inside a function", "awaited function on a thread"],
 ];
 for (const way of ways) {
   for (const end of ["terminate", "exit"]) {
