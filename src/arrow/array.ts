@@ -36,7 +36,7 @@ import {
 } from "../cdata/mod.ts";
 import type { ArrayParts } from "../copy/mod.ts";
 import { arrayAt } from "./array_place.ts";
-import { type ArrowValue, makeReader, type Reader } from "./element_reader.ts";
+import { type ArrowValue, checkCount, makeReader, type Reader } from "./element_reader.ts";
 import { jsonOf } from "./json_of.ts";
 import { hostWaits } from "../order/mod.ts";
 
@@ -225,8 +225,9 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return this.#reader(this.offset + place);
   }
 
-  /** All values as an array. See {@linkcode ArrowArray.get}. */
+  /** All values as an array. See {@linkcode ArrowArray.get}. @throws {RangeError} for 2^32 or more, too */
   toArray(): ArrowValue[] {
+    checkCount(this.length);
     return Array.from({ length: this.length }, (_, index) => this.get(index));
   }
 

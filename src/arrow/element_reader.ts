@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { littleEndian } from "../ffi/mod.ts";
+import { decodeText, littleEndian } from "../ffi/mod.ts";
 import { DType } from "../layout/mod.ts";
 import { type ArrowType, bitOf, childrenOf, empty, formatOf, hostBytes } from "../cdata/mod.ts";
 import type { ArrowArray } from "./array.ts";
@@ -22,9 +22,6 @@ export type ArrowValue =
 
 /** Reads the element at a position in the buffers, which includes the array's offset. The element is not null. */
 export type Reader = (at: number) => ArrowValue;
-
-// law arrow/decoder: arrow/array, view/arrow
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 // law arrow/makeReader: arrow/array, view/arrow
 /** The reader of an array's elements. */
@@ -57,7 +54,7 @@ export function makeReader(array: ArrowArray): Reader {
     case "utf8":
     case "binary": {
       const read = type.offsets === "view" ? viewedBytes(array) : slicedBytes(array, type.offsets);
-      return type.kind === "utf8" ? (at) => decoder.decode(read(at)) : (at) => read(at).slice();
+      return type.kind === "utf8" ? (at) => decodeText(read(at)) : (at) => read(at).slice();
     }
     case "list": {
       const slots = ranges(array, type.offsets);
@@ -213,7 +210,17 @@ function elements(child: ArrowArray, start: number, end: number): ArrowValue[] {
   if (end > child.length) {
     throw new ExchangeError(`Cannot read elements ${start} to ${end} of an Arrow list's child of ${child.length}`);
   }
+  checkCount(end - start);
   return Array.from({ length: end - start }, (_, i) => child.get(start + i));
+}
+
+// law arrow/checkCount: arrow/array
+/** @throws {RangeError} if these are more values than an array of JavaScript can have */
+export function checkCount(count: number): void {
+  if (count < 2 ** 32) return;
+  throw new RangeError(
+    `Cannot make an array of ${count} Arrow values: expected fewer than 2^32. get(index) returns one, of a list's child, too`,
+  );
 }
 
 // law arrow/mapReader: arrow/array, view/arrow

@@ -4,6 +4,7 @@
  * @module
  */
 import { type ArrayParts, byteCount } from "../copy/mod.ts";
+import { partOf } from "../memory/mod.ts";
 import { hostWaitsToRead } from "../order/mod.ts";
 import type { ArrowNode } from "./array_node.ts";
 import { hasValidity } from "./buffers.ts";
@@ -22,9 +23,9 @@ export const empty: DataView<ArrayBuffer> = new DataView(new ArrayBuffer(0));
 export function hostBytes(array: ArrayParts, call = "array.get()"): DataView<ArrayBuffer> {
   const size = byteCount(array);
   if (size === 0) return empty;
-  const bytes = array.buffer.bytes();
+  const bytes = partOf(array.buffer, array.offset + array.layout.sliceOffset, size);
   hostWaitsToRead(array, call);
-  return new DataView(bytes.buffer, bytes.byteOffset + array.offset + array.layout.sliceOffset, size);
+  return bytes;
 }
 
 /** A bit of a bitmap, least significant bit first. */

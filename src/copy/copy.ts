@@ -5,7 +5,7 @@
  */
 import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { bytesBefore, bytesFrom, checkBoolean, checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
-import { exactPtrOf, type MemoryBuffer, stagingOf } from "../memory/mod.ts";
+import { exactPtrOf, fitsArray, type MemoryBuffer, partOf, stagingOf } from "../memory/mod.ts";
 import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
 import { type ArrayParts, checkOpen } from "./array_parts.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
@@ -228,11 +228,13 @@ function checkOnHost(array: ArrayParts, doing: string, writes: boolean): void {
  * a copy makes one object for each side.
  */
 class OnHost implements HostArray, HostMemory {
-  readonly address: number;
-  readonly size: number;
-  readonly offset: number;
+  address: number;
+  size: number;
+  offset: number;
   readonly layout: StridedLayout;
   readonly #buffer: MemoryBuffer;
+  /** Where the memory begins in the buffer. */
+  #start = 0;
 
   constructor({ buffer, offset, layout }: ArrayParts) {
     this.address = exactPtrOf(buffer);
@@ -240,6 +242,16 @@ class OnHost implements HostArray, HostMemory {
     this.offset = offset;
     this.layout = layout;
     this.#buffer = buffer;
+    if (!fitsArray(buffer.size)) this.#narrow();
+  }
+
+  /** Leaves only the memory from the first to the last element: of that there may be a byte array. */
+  #narrow(): void {
+    const before = bytesBefore(this.layout);
+    this.#start = this.offset - before;
+    this.address += this.#start;
+    this.size = before + bytesFrom(this.layout);
+    this.offset = before;
   }
 
   get memory(): HostMemory {
@@ -247,6 +259,7 @@ class OnHost implements HostArray, HostMemory {
   }
 
   get bytes(): Uint8Array<ArrayBuffer> {
-    return this.#buffer.bytes();
+    const { buffer, byteOffset, byteLength } = partOf(this.#buffer, this.#start, this.size);
+    return new Uint8Array(buffer, byteOffset, byteLength);
   }
 }

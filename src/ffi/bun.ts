@@ -84,6 +84,7 @@ class BunPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
   readonly isWorker: boolean;
+  readonly maxArrayBytes: number = 2 ** 32;
   readonly #process: BunProcess;
   readonly #ffi: BunFfi;
   #dlsym: ((handle: bigint, name: Uint8Array<ArrayBuffer>) => bigint) | undefined;
@@ -149,7 +150,7 @@ class BunPort implements FfiPort {
   }
 
   memory(address: bigint, length: number): ArrayBuffer {
-    checkMemory(address, length);
+    checkMemory(address, length, this.maxArrayBytes);
     return length === 0 ? new ArrayBuffer(0) : this.#ffi.toArrayBuffer(Number(address), 0, length);
   }
 

@@ -35,9 +35,33 @@ export function readCString(address: bigint): string {
   return readString(address, Number(libc().loading.strlen(address)));
 }
 
-/** Reads a string of a known length in bytes. */
+/** Reads a string of a known length in bytes. @throws {RangeError} as {@linkcode decodeText} does */
 export function readString(address: bigint, length: number): string {
-  return decoder.decode(ffiPort().memory(address, length));
+  return decodeText(new Uint8Array(ffiPort().memory(address, length)));
+}
+
+// law ffi/decodeText: ffi/c_string
+/**
+ * The string that bytes of UTF-8 are. A byte order mark is a character like any other.
+ *
+ * @throws {RangeError} if no string of this runtime is that long: Bun's decoder returns an empty one
+ */
+export function decodeText(bytes: Uint8Array): string {
+  try {
+    const text = decoder.decode(bytes);
+    if (text !== "" || bytes.length === 0) return text;
+  } catch (cause) {
+    throw tooLong(bytes, cause);
+  }
+  throw tooLong(bytes);
+}
+
+function tooLong({ length }: Uint8Array, cause?: unknown): RangeError {
+  return new RangeError(
+    `Cannot make a string of ${length} bytes of UTF-8: no string of this runtime is that long. Make several, of parts ` +
+      "of it",
+    { cause },
+  );
 }
 
 /** Reads the characters before the first NUL of a fixed-size field. */

@@ -96,6 +96,7 @@ class DenoPort implements FfiPort {
   readonly platform: FfiPort["platform"];
   // node:worker_threads reports no Worker there
   readonly isWorker: boolean = Reflect.has(globalThis, "DedicatedWorkerGlobalScope");
+  readonly maxArrayBytes: number = Number.MAX_SAFE_INTEGER;
   readonly #deno: DenoApi;
   #waiting: Waiting | undefined;
   #memset: AddressOf | undefined;
@@ -127,7 +128,7 @@ class DenoPort implements FfiPort {
   }
 
   memory(address: bigint, length: number): ArrayBuffer {
-    checkMemory(address, length);
+    checkMemory(address, length, this.maxArrayBytes);
     if (length === 0) return new ArrayBuffer(0);
     const { UnsafePointer, UnsafePointerView } = this.#deno;
     return this.#try("view memory", () => UnsafePointerView.getArrayBuffer(UnsafePointer.create(address), length));

@@ -47,16 +47,27 @@ export function resizableBufferError(): TypeError {
   );
 }
 
+// law ffi/checkMemory: ffi/port
 /**
  * Rejects memory that cannot be viewed.
  *
- * @throws {RangeError} for a length that is not a valid number of bytes, and for memory at NULL
+ * @param most bytes that the runtime can view at once
+ * @throws {RangeError} for a length that is not a valid number of bytes, or is more than that, and for memory at NULL
  */
-export function checkMemory(address: bigint, length: number): void {
+export function checkMemory(address: bigint, length: number, most: number): void {
   if (!Number.isSafeInteger(length) || length < 0) {
     throw new RangeError(`Cannot view ${length} bytes of memory: expected an integer of at least 0`);
   }
   if (address === 0n && length > 0) throw new RangeError(`Cannot view ${length} bytes of memory at NULL`);
+  if (length > most) throw tooLongForArray(length, most);
+}
+
+/** The error for a view of memory that no array of this runtime can be. */
+export function tooLongForArray(length: number, most: number): RangeError {
+  return new RangeError(
+    `Cannot view ${length} bytes of memory as one array: this runtime's have at most ${most}. View a part of it: ` +
+      "view.sliced() of an array, MemoryBuffer.fromPointer(buffer.ptr + offset, bytes, { owner: buffer }) of a buffer",
+  );
 }
 
 /**

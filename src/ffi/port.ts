@@ -66,12 +66,16 @@ export interface FfiPort {
    */
   handle(value: bigint): HandleArgument;
 
+  /** The most bytes of an ArrayBuffer over native memory, which may be larger. */
+  readonly maxArrayBytes: number;
+
   /**
    * An ArrayBuffer over native memory, which it neither owns nor keeps alive. Costs 0.2-0.5 us: make one and keep it.
    *
    * @param address start of the memory
    * @param length bytes; 0 gives a separate empty buffer
-   * @throws {RangeError} for memory at NULL, and for a length that is not a valid number of bytes
+   * @throws {RangeError} for memory at NULL, and for a length that is not a valid number of bytes, or more than
+   *   `maxArrayBytes`
    */
   memory(address: bigint, length: number): ArrayBuffer;
 

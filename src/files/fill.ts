@@ -6,7 +6,7 @@
  */
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import { showGiven, slice } from "../layout/mod.ts";
-import { type MemoryBuffer, PinnedMemoryResource } from "../memory/mod.ts";
+import { type MemoryBuffer, partOf, PinnedMemoryResource } from "../memory/mod.ts";
 import { hostReady, noteElementAccess } from "../order/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { type ByteSource, readFully } from "./source.ts";
@@ -52,11 +52,13 @@ async function fillHost(
   await hostReady(buffer);
   const whole = bytesOf(buffer, 0, buffer.size);
   noteElementAccess(whole, true, "readNpy()");
-  const bytes = buffer.bytes();
-  for (let at = 0; at < bytes.length; at += blockBytes) {
-    const block = bytes.subarray(at, at + blockBytes);
+  const { size } = buffer;
+  for (let at = 0; at < size; at += blockBytes) {
+    const length = Math.min(blockBytes, size - at);
+    const { buffer: memory, byteOffset } = partOf(buffer, at, length);
+    const block = new Uint8Array(memory, byteOffset, length);
     await readBlock(source, block, swapped);
-    progress?.(at + block.length, bytes.length);
+    progress?.(at + length, size);
   }
 }
 

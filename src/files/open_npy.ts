@@ -39,8 +39,8 @@ const openNpyOptionNames: OptionNames<OpenNpyOptions> = { writable: true, rawDty
  * writable, bypassing `view.readonly`, leaves the file unchanged. `view.asTypedArray({ readonly: true })` exposes the
  * mapping itself.
  *
- * Bun has no array of more than 4 GiB. There, the elements of a larger file cannot be accessed (`get`, `toArray`,
- * printing: a RangeError), also through a view of a part: `copy()` of the part can.
+ * Bun has no array of more than 4 GiB: there `asTypedArray` and `toTypedArray` of more are a RangeError, of a smaller
+ * part not, wherever it lies in a larger file.
  *
  * @throws {NpyError} if the file is damaged or does not hold an array of numbers, as for `readNpy`, and for numbers
  *   that only a copy could make usable: big-endian or misaligned

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ffiPort } from "../ffi/mod.ts";
+import { ffiPort, tooLongForArray } from "../ffi/mod.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 
 /**
@@ -20,6 +20,56 @@ export function bytesOf(buffer: MemoryBuffer, ptr: bigint): Uint8Array<ArrayBuff
   const bytes = new Uint8Array(ffiPort().memory(ptr, buffer.size));
   buffers.set(bytes.buffer, buffer);
   return bytes;
+}
+
+/** The arrays over parts of buffers that are larger than any array, by where they begin. */
+const parts = new WeakMap<MemoryBuffer, Map<number, ArrayBuffer>>();
+
+// law memory/partOf: memory/large_memory
+/**
+ * Bytes of host-accessible memory, which may belong to a buffer larger than any array of this runtime. Like that of
+ * {@linkcode MemoryBuffer.bytes}, the array keeps the buffer from being collected, and closing the buffer empties it.
+ *
+ * Such a buffer has an array every half of the longest, twice as long as their distance: few arrays, of which one has
+ * any part that is not longer than half. A longer part has its own, if need be.
+ *
+ * @param start of the part, which lies within the buffer
+ * @param most bytes of an array
+ * @throws {TypeError} as {@linkcode MemoryBuffer.bytes} does
+ * @throws {RangeError} if the part is longer than any array
+ */
+export function partOf(
+  buffer: MemoryBuffer,
+  start: number,
+  length: number,
+  most: number = ffiPort().maxArrayBytes,
+): DataView<ArrayBuffer> {
+  if (buffer.size <= most || !buffer.isHostAccessible) {
+    const { buffer: memory, byteOffset } = buffer.bytes();
+    return new DataView(memory, byteOffset + start, length);
+  }
+  const { ptr, size } = buffer;
+  if (length > most) throw tooLongForArray(length, most);
+  const even = start - start % (most / 2);
+  const first = start + length <= even + most ? even : start;
+  const those = parts.getOrInsertComputed(buffer, () => new Map());
+  let memory = those.get(first);
+  if (memory?.detached !== false) {
+    memory = ffiPort().memory(ptr + BigInt(first), Math.min(most, size - first));
+    buffers.set(memory, buffer);
+    those.set(first, memory);
+  }
+  return new DataView(memory, start - first, length);
+}
+
+/** Whether one array of this runtime can have that many bytes of memory. */
+export function fitsArray(bytes: number): boolean {
+  return bytes <= ffiPort().maxArrayBytes;
+}
+
+/** Empties the arrays that {@linkcode partOf} made of a buffer: it is closed. */
+export function emptyParts(buffer: MemoryBuffer): void {
+  for (const memory of parts.get(buffer)?.values() ?? []) if (!memory.detached) memory.transfer(); // moves no bytes
 }
 
 // law memory/endsWithWorker: order/worker_end

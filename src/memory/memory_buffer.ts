@@ -26,7 +26,7 @@ import {
   fromPointerOptionNames,
   type FromPointerOptions,
 } from "./foreign_memory.ts";
-import { bytesOf, endsWithWorker } from "./host_bytes.ts";
+import { bytesOf, emptyParts, endsWithWorker } from "./host_bytes.ts";
 import {
   checkFill,
   copyBytes,
@@ -380,6 +380,8 @@ export class MemoryBuffer {
    * another thread: closing the buffer could not empty it there.
    *
    * @throws {TypeError} for device memory, which the host cannot read
+   * @throws {RangeError} if it is larger than any array of this runtime: in Bun, than 4 GiB. Make a buffer of a part of
+   *   it: `MemoryBuffer.fromPointer(buffer.ptr + offset, bytes, { owner: buffer })`
    */
   bytes(): Uint8Array<ArrayBuffer> {
     const ptr = this.#open("read");
@@ -504,7 +506,7 @@ export class MemoryBuffer {
 
   // law memory/MemoryBuffer.close: sim/behaviours, memory/memory_buffer, memory/cuda_core_buffer,
   //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, view/strided_memory_view,
-  //   memory/memory_programs, order/pageable_in_use, memory/host_order
+  //   memory/memory_programs, order/pageable_in_use, memory/host_order, memory/large_memory
   /**
    * Frees the memory: on its home stream, or on the given stream, which becomes the home stream, as with
    * {@linkcode MemoryBuffer.setHomeStream}. Memory that is pinned, by an export for example, is freed when it is
@@ -525,6 +527,7 @@ export class MemoryBuffer {
     this.#state.closed = true;
     const given = this.#bytes?.buffer;
     if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty
+    emptyParts(this);
     const { driver, ptr } = this.#state;
     if (driver !== null) observerOf(driver)?.closedByUser(ptr); // an export or work in flight may keep it
     freeIfUnused(this.#state);

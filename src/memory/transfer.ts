@@ -12,9 +12,10 @@ import {
   isSameDevice,
 } from "../device/mod.ts";
 import { noteHostAccess } from "../driver/mod.ts";
-import { libc } from "../ffi/mod.ts";
+import { libc, littleEndian } from "../ffi/mod.ts";
 import { type OptionNames, show } from "../layout/mod.ts";
 import { accessesBetween, takeAccess } from "./copy_access.ts";
+import { partOf } from "./host_bytes.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 import { copyRun } from "./staging.ts";
 import { hostWaitsFor } from "../order/mod.ts";
@@ -144,6 +145,10 @@ export function fillBytes(
   hostWaitsFor(stream);
   noteHostAccess(ptr, size, true, "fill()");
   if (width === 1) return void libc().memory.memset(ptr, value, BigInt(size)); // no size limit, unlike a runtime's view
-  const bytes = buffer.bytes();
-  for (let at = 0; at < size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
+  const first = partOf(buffer, 0, width);
+  if (width === 2) first.setUint16(0, value, littleEndian);
+  else first.setUint32(0, value, littleEndian);
+  for (let done = width; done < size; done *= 2) { // what is filled is copied behind itself
+    libc().memory.memcpy(ptr + BigInt(done), ptr, BigInt(Math.min(done, size - done)));
+  }
 }

@@ -9,6 +9,8 @@
 import { type ArrayParts, byteCount, checkOpen } from "../copy/mod.ts";
 import { isHostObserved, noteHostAccess } from "../driver/mod.ts";
 import {
+  bytesBefore,
+  bytesFrom,
   type Complex,
   type DType,
   type ElementValue,
@@ -17,6 +19,7 @@ import {
   show,
   type TypedArray,
 } from "../layout/mod.ts";
+import { fitsArray, partOf } from "../memory/mod.ts";
 import { hostWaits, noteElementAccess } from "../order/mod.ts";
 
 // law view/readElement: view/elements, view/elements_order
@@ -26,7 +29,7 @@ export function readElement(array: ArrayParts, index: readonly number[], call: s
   checkOnHost(array, "read an element of device memory");
   hostWaits(array.buffer);
   noteElement(array, at, false, call);
-  return array.dtype.read(memoryOf(array), at);
+  return array.dtype.read(memoryAt(array, at), at % 1);
 }
 
 // law view/writeElement: view/elements, view/elements_order
@@ -38,7 +41,7 @@ export function writeElement(array: ArrayParts, value: ElementValue, index: read
   const own = typeof value === "object" && value !== null ? copied(array.dtype, value) : value;
   hostWaits(array.buffer);
   noteElement(array, at, true, "view.set()");
-  array.dtype.write(memoryOf(array), at, own);
+  array.dtype.write(memoryAt(array, at), at % 1, own);
 }
 
 /** A value of plain parts. Those of an object may be code, which could close the memory that is being written. */
@@ -76,13 +79,17 @@ export function nestedArray(array: ArrayParts): NestedArray<ElementValue> {
   checkCount(shape);
   hostWaits(array.buffer);
   noteElementAccess(array, false, "view.toArray()");
-  const memory = memoryOf(array);
+  const from = offset - bytesBefore(layout);
+  const span = bytesBefore(layout) + bytesFrom(layout);
+  const memory = fitsArray(span) ? partOf(array.buffer, from, span) : null;
+  const read = (at: number) =>
+    memory === null ? dtype.read(memoryAt(array, at), at % 1) : dtype.read(memory, at - from);
   const nested = (axis: number, start: number): NestedArray<ElementValue> => {
     const stride = strides[axis] ?? 0;
     const isLast = axis === shape.length - 1;
     return Array.from({ length: shape[axis] ?? 0 }, (_, place) => {
       const at = start + place * stride;
-      return isLast ? dtype.read(memory, offset + at * itemsize) : nested(axis + 1, at);
+      return isLast ? read(offset + at * itemsize) : nested(axis + 1, at);
     });
   };
   return nested(0, layout.sliceOffset);
@@ -128,17 +135,18 @@ export function asTypedArray(array: ArrayParts): TypedArray {
   }
   hostWaits(buffer);
   noteElementAccess(array, false, "view.asTypedArray()");
-  const bytes = buffer.bytes();
-  return new TypedArray(bytes.buffer, bytes.byteOffset + start, byteCount(array) / size);
+  const { buffer: memory, byteOffset, byteLength } = partOf(buffer, start, byteCount(array));
+  return new TypedArray(memory, byteOffset, byteLength / size);
 }
 
 function placeOf({ layout, offset }: ArrayParts, index: readonly number[]): number {
   return offset + layout.offsetOf(...index) * layout.itemsize;
 }
 
-function memoryOf({ buffer }: ArrayParts): DataView<ArrayBuffer> {
-  const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
-  return new DataView(memory, byteOffset, byteLength);
+/** The bytes of the element at a byte of the buffer; of a packed one, which may begin inside a byte. */
+function memoryAt({ buffer, dtype }: ArrayParts, at: number): DataView<ArrayBuffer> {
+  const start = Math.floor(at);
+  return partOf(buffer, start, Math.ceil(at + dtype.itemsize) - start);
 }
 
 /** @throws {TypeError} for memory that the host cannot access, with the ways to copy the elements to the host */

@@ -7,7 +7,7 @@
 import { type ArrayParts, checkOpen } from "../copy/mod.ts";
 import { enqueueCopy } from "../device/mod.ts";
 import { noteHostAccess } from "../driver/mod.ts";
-import { HostMemoryResource } from "../memory/mod.ts";
+import { HostMemoryResource, partOf } from "../memory/mod.ts";
 import type { Scalar } from "../layout/mod.ts";
 import { formatOf } from "./number_format.ts";
 import { hostWaits, hostWaitsForCopy } from "../order/mod.ts";
@@ -99,14 +99,12 @@ function readElements(view: ArrayParts, offsets: readonly number[]): Scalar[] {
   };
   if (device === null) {
     hostWaits(buffer); // page-locked memory has a home stream
-    const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
-    const { itemsize } = dtype;
-    for (const at of offsets) {
+    return offsets.flatMap((at) => {
       const start = Math.floor(at);
-      noteHostAccess(buffer.ptr + BigInt(start), Math.ceil(at + itemsize) - start, false, "view.toString()");
-    }
-    const bytes = new DataView(memory, byteOffset, byteLength);
-    return offsets.flatMap((at) => read(bytes, at));
+      const size = Math.ceil(at + dtype.itemsize) - start;
+      noteHostAccess(buffer.ptr + BigInt(start), size, false, "view.toString()");
+      return read(partOf(buffer, start, size), at - start);
+    });
   }
   const runs = runsOf(offsets, dtype.itemsize);
   const size = runs.reduce((sum, { start, end }) => sum + end - start, 0);

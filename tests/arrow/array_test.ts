@@ -412,3 +412,14 @@ test("a map whose entries lie beyond the end of its child is refused when it is 
   offsets[1] = 2; // after the check
   assertThrows(() => map.get(0), ExchangeError, "entries 0 to 2");
 });
+
+test("more values than an array can have are refused, of a list, too", () => {
+  const nothing = new ArrowArray({ field: arrowField("n"), length: 2 ** 33, buffers: [] });
+  const offsets = StridedMemoryView.fromTypedArray(BigInt64Array.of(0n, 2n ** 32n, 2n ** 32n + 2n)).view("uint8");
+  const field = arrowField({ kind: "list", offsets: 64, child: nothing.field });
+  const lists = new ArrowArray({ field, length: 2, buffers: [null, offsets], children: [nothing] });
+  assertEquals([nothing.get(-1), lists.get(1)], [null, [null, null]]);
+  for (const make of [() => nothing.toArray(), () => lists.get(0)]) {
+    assertThrows(make, RangeError, "Arrow values: expected fewer than 2^32");
+  }
+});

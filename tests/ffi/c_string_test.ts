@@ -1,8 +1,11 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
+import { HostMemoryResource } from "../../mod.ts";
+import { MADV } from "../../bindings/libc.ts";
+import { libc } from "../../src/ffi/libc.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
-import { cString, readCString, readField, readString } from "../../src/ffi/c_string.ts";
+import { cString, decodeText, readCString, readField, readString } from "../../src/ffi/c_string.ts";
 import { check, fc } from "../support/property.ts";
 
 const text = fc.string({ unit: "binary", maxLength: 100 });
@@ -54,4 +57,13 @@ test("a null pointer and an empty string read as an empty string", () => {
 test("a byte order mark is a character like any other", () => {
   using arena = new NativeArena();
   assertEquals(readCString(arena.cString("\ufeffa")), "\ufeffa");
+});
+
+test("a text longer than any string of the runtime is refused as what it is", () => {
+  const length = 2 ** 31; // no string is that long; nothing is written, and the pages that are read are all the same one
+  using memory = new HostMemoryResource().allocate(length + 2 ** 21);
+  const start = (memory.ptr + 2n ** 21n - 1n) / 2n ** 21n * 2n ** 21n;
+  libc().paging.madvise(start, BigInt(length), MADV.HUGEPAGE);
+  assertThrows(() => readString(start, length), RangeError, "Cannot make a string of 2147483648 bytes");
+  assertEquals(decodeText(new Uint8Array(0)), "");
 });

@@ -3,6 +3,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { libc } from "../../src/ffi/libc.ts";
+import { checkMemory } from "../../src/ffi/errors.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { check, fc } from "../support/property.ts";
@@ -176,6 +177,14 @@ test("memory that cannot be viewed is refused", () => {
   for (const length of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
     assertThrows(() => ffiPort().memory(4096n, length), RangeError, `Cannot view ${length} bytes`);
   }
+});
+
+test("as much memory can be viewed at once as the port says, and no more", () => {
+  const port = ffiPort();
+  const most = Math.min(port.maxArrayBytes, 2 ** 33);
+  assertEquals(port.memory(4096n, most).byteLength, most);
+  assertThrows(() => port.memory(4096n, port.maxArrayBytes + 1), RangeError, "Cannot view");
+  assertThrows(() => checkMemory(4096n, 9, 8), RangeError, "Cannot view 9 bytes of memory as one array");
 });
 
 test("memory() neither owns nor keeps alive: C's block outlives every view of it", async () => {

@@ -63,13 +63,6 @@ export const arrowMutations: readonly Mutation[] = [
   ...law("arrow/ArrowArray.prepare", [
     ["      void view.buffer.ptr; // throws if it is closed\n", "", "A closed array gives the engine's error."],
   ]),
-  ...law("arrow/decoder", [
-    [
-      'TextDecoder("utf-8", { ignoreBOM: true })',
-      'TextDecoder("utf-8")',
-      "A text loses its first character.",
-    ],
-  ]),
   ...law("arrow/makeReader", [
     [
       "return new Set(names).size === names.length ?",
@@ -96,6 +89,9 @@ export const arrowMutations: readonly Mutation[] = [
   ]),
   ...law("arrow/elements", [
     ["  if (end > child.length) {\n", "  if (false) {\n", "A list has elements past the end of its child."],
+  ]),
+  ...law("arrow/checkCount", [
+    ["  if (count < 2 ** 32) return;\n", "  return;\n", "Very many values of Arrow are an engine's error."],
   ]),
   ...law("arrow/mapReader", [
     ["    if (end > entries.length) {\n", "    if (false) {\n", "A map has entries past the end of its child."],

@@ -7,6 +7,13 @@ export const ffiMutations: readonly Mutation[] = [
     ["address > 0n && ", "", "Elements at NULL are accepted."],
     [" && address <= farEnough", "", "Memory beyond the end of the address space is accepted."],
   ]),
+  ...law("ffi/checkMemory", [
+    [
+      "  if (length > most) throw tooLongForArray(length, most);\n",
+      "",
+      "Memory larger than any array is refused with the engine's error.",
+    ],
+  ]),
   ...law("ffi/missingFile", [
     ['text.startsWith("~")', "false", "A path with ~ is only reported as missing, although a shell finds it."],
   ]),
@@ -22,6 +29,9 @@ export const ffiMutations: readonly Mutation[] = [
   ]),
   ...law("ffi/decoder", [
     [", { ignoreBOM: true }", "", "A text that begins with U+FEFF loses it."],
+  ]),
+  ...law("ffi/decodeText", [
+    ["    throw tooLong(bytes, cause);\n", "    throw cause;\n", "A text that is too long is an engine's error."],
   ]),
   ...law("ffi/DeferredFinalizer.constructor", [
     ["if (!state.closed) collected", "collected", "The collector frees an object a second time."],

@@ -101,6 +101,16 @@ export const memoryMutations: readonly Mutation[] = [
   ...law("memory/bytesOf", [
     ["  buffers.set(bytes.buffer, buffer);\n", "", "A buffer is freed while its bytes are in use."],
   ]),
+  ...law("memory/partOf", [
+    ["    buffers.set(memory, buffer);\n", "", "A buffer is freed while a part of its bytes is in use."],
+    ["start + length <= even + most ? even : start;", "even;", "Some parts of large memory cannot be read."],
+    [
+      "  if (length > most) throw tooLongForArray(length, most);\n",
+      "",
+      "A part longer than any array fails with an engine's error.",
+    ],
+    ["    those.set(first, memory);\n", "", "Closing a buffer leaves arrays over its memory."],
+  ]),
   ...law("memory/endsWithWorker", [
     [
       "if (!ffiPort().isWorker) return false;",
@@ -175,6 +185,7 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/MemoryBuffer.close", [
+    ["    emptyParts(this);\n", "", "Closing a large buffer leaves arrays over its memory."],
     [
       '      if (this.kind === "host") pinWhileInFlight(this, stream);',
       "",

@@ -64,7 +64,11 @@ export const viewMutations: readonly Mutation[] = [
   ...law("view/asTypedArray", [
     ["  hostWaits(buffer);\n", "", "The elements of the typed array are not written yet."],
     ["start % size !== 0 || ", "", "Unaligned elements fail with the engine's error."],
-    ["bytes.byteOffset + start", "bytes.byteOffset", "The typed array shows the start of the buffer."],
+    [
+      "partOf(buffer, start, byteCount",
+      "partOf(buffer, 0, byteCount",
+      "The typed array shows the start of the buffer.",
+    ],
   ]),
   ...law("view/jsonNumber", [
     ["if (Number.isSafeInteger(number)) return number;", "return number;", "Another number is written than there is."],
