@@ -50,6 +50,7 @@ export function slicedNdim(shape: Shape, items: readonly SliceItem[]): number {
  * @param items as {@linkcode slicedNdim} accepted them
  * @param newShape receives the extents; of the length that `slicedNdim` returned
  * @param newStrides receives the strides; of the same length
+ * @param itemsize bytes per element
  * @returns by how many elements the first element moves
  * @throws {TypeError | RangeError} if an index is not an integer, or out of range
  */
@@ -59,6 +60,7 @@ export function sliceInto(
   items: readonly SliceItem[],
   newShape: number[],
   newStrides: number[],
+  itemsize: number,
 ): number {
   let offset = 0;
   let axis = 0;
@@ -82,7 +84,7 @@ export function sliceInto(
         count = distance > 0 ? Math.floor((distance - 1) / Math.abs(step)) + 1 : 0;
       }
       newShape[made] = count;
-      newStrides[made] = steppedStride(stride, step);
+      newStrides[made] = steppedStride(stride, step, itemsize);
       made++;
       if (count > 0) offset += first * stride;
       axis++;
@@ -143,17 +145,18 @@ function clamp(bound: number, step: number, extent: number): number {
   return step > 0 ? Math.min(Math.max(fromFront, 0), extent) : Math.min(Math.max(fromFront, -1), extent - 1);
 }
 
+// law layout/steppedStride: layout/cloned
 /**
  * The stride between elements that are `step` apart.
  *
  * A step beyond the end of the axis leaves at most one element, whose stride may be anything: so if the product would
- * exceed the exact range, the old stride stays.
+ * be more bytes than a layout may span, the old stride stays.
  */
-function steppedStride(stride: number, step: number): number {
+function steppedStride(stride: number, step: number, itemsize: number): number {
   if (step === 1) return stride;
   const product = stride * step;
   // Adding 0 turns the -0 of a broadcast axis walked backwards into 0.
-  return Math.abs(product) <= MAX_SPAN_IN_BYTES ? product + 0 : stride;
+  return Math.abs(product) * Math.max(itemsize, 1) <= MAX_SPAN_IN_BYTES ? product + 0 : stride;
 }
 
 /** The error for an offset that lies inside a byte. */

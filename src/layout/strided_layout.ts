@@ -566,7 +566,7 @@ export class StridedLayout {
     checkNdim(ndim);
     const shape = arrayOf(ndim, 0);
     const strides = arrayOf(ndim, 0);
-    let offset = this.sliceOffset + sliceInto(this.shape, this.strides, items, shape, strides);
+    let offset = this.sliceOffset + sliceInto(this.shape, this.strides, items, shape, strides, this.itemsize);
     const volume = volumeOf(shape);
     if (this.itemsize < 1 && !Number.isInteger(offset * this.itemsize)) {
       if (volume !== 0) throw beginsInsideByte(this.itemsize, offset);

@@ -1,7 +1,7 @@
 /** What remains of a layout and a dtype after `structuredClone`, as in messages to Workers, or JSON. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { DType, StridedLayout } from "../../src/layout/mod.ts";
+import { DType, slice, StridedLayout } from "../../src/layout/mod.ts";
 import { check, fc } from "../support/property.ts";
 import { layouts } from "../support/strided_oracle.ts";
 
@@ -37,6 +37,16 @@ test("a layout that was cloned is made again from its fields, whatever propertie
     `${new StridedLayout([2], [0], 1)}`,
   );
   assertEquals(StridedLayout.from({ shape: [2], strides: [3], itemsize: 0.5, sliceOffset: 4 }).sliceOffsetInBytes, 2);
+});
+
+test("a slice with a step beyond the end of the axis is a layout that can be cloned, whatever the step", () => {
+  const step = fc.oneof(fc.integer({ min: 1, max: 2 ** 33 }), fc.maxSafeNat().filter((far) => far > 0));
+  check(fc.property(step, fc.boolean(), fc.constantFrom(1, 3, 8, 2 ** 20), (far, isBackwards, itemsize) => {
+    const part = StridedLayout.dense([4, 6], itemsize).sliced("...", slice(null, null, isBackwards ? -far : far));
+    const offset = part.sliceOffset * itemsize;
+    assert([...part.stridesInBytes.map((stride) => 2 * stride), offset].every(Number.isSafeInteger), `${part}`);
+    assert(StridedLayout.from(structuredClone(part)).equals(part), `${part}`);
+  }));
 });
 
 test("invalid fields of a layout are refused in a clone, too", () => {

@@ -3,6 +3,13 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const layoutMutations: readonly Mutation[] = [
+  ...law("layout/steppedStride", [
+    [
+      "Math.abs(product) * Math.max(itemsize, 1)",
+      "Math.abs(product)",
+      "A stride is more bytes than a layout may span.",
+    ],
+  ]),
   ...law("layout/StridedLayout.from", [
     ["checkSpan(shape, strides, itemsize, sliceOffset);", "", "A layout spans more than can be counted."],
     ["DERIVED, sliceOffset + 0, volume)", "DERIVED, 0, volume)", "A slice arrives as the start of its array."],
