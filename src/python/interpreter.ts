@@ -644,9 +644,17 @@ export class Interpreter {
       return Number.isSafeInteger(number) ? number : value;
     }
     const digits = this.callHelper("hex", [this.retain(object)]);
-    const text = this.readText(digits);
-    this.release(digits);
-    return text.startsWith("-") ? -BigInt(text.slice(1)) : BigInt(text);
+    try {
+      const text = this.readText(digits);
+      return text.startsWith("-") ? -BigInt(text.slice(1)) : BigInt(text);
+    } catch { // without its cause, whose message may have all the digits
+      throw new RangeError(
+        "Cannot convert an int of Python: this runtime has no bigint of so many digits. $call() and $get() return it " +
+          "as an object",
+      );
+    } finally {
+      this.release(digits);
+    }
   }
 
   /** The value of a str. Python writes a file name that is not UTF-8 with lone surrogates. */

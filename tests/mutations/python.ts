@@ -191,7 +191,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["    if (isNamed) PyCell_Set(frames.keywords, 0n);\n", "", "Keyword arguments of the last such call are kept."],
   ]),
   ...law("python/Interpreter.readInteger", [
-    ["    this.release(digits);\n", "", "The digits of large integers are never freed."],
+    ["      this.release(digits);\n", "", "The digits of large integers are never freed."],
   ]),
   ...law("python/Interpreter.hasProtocol", [
     [

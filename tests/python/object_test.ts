@@ -565,3 +565,10 @@ test(...needs(missingNumpy, "numpy.sum with an options object says how to pass a
   using sums = np["sum"](table, kwargs({ axis: 0 }));
   assertEquals(String(sums), "[4. 6.]");
 });
+
+test(...needs(missing, "an int of more digits than a bigint of the runtime is refused as what it is"), () => {
+  const python = open();
+  assertThrows(() => python.evaluate("1 << 2**30 + 64"), RangeError, "this runtime has no bigint of so many digits");
+  using kept = python.builtins["eval"].$call("1 << 2**30 + 64");
+  assertEquals(kept.bit_length(), 2 ** 30 + 65);
+});
