@@ -5,7 +5,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Cuda } from "../../mod.ts";
+import { Cuda, HostMemoryResource, StridedMemoryView } from "../../mod.ts";
+import { isFullOf } from "../../src/cli/bandwidth/bench.ts";
 import { measureBandwidth } from "../../src/cli/bandwidth/mod.ts";
 import type { BandwidthReport } from "../../src/cli/bandwidth/format.ts";
 import { measurements } from "../../src/cli/bandwidth/measurements.ts";
@@ -31,6 +32,22 @@ function drawn(path: string): { texts: string[]; rects: number } {
     "print(json.dumps({'texts': [e.text for e in t.iter(n + 'text')], 'rects': len(list(t.iter(n + 'rect')))}))";
   return JSON.parse(execFileSync("python3", ["-c", script, path], { encoding: "utf8" }));
 }
+
+test("bandwidth: what arrived is judged by its beginning, middle and end, in buffers of any size", async () => {
+  for (const size of [64, 2 ** 31 + 128, 2 ** 32 + 128]) { // nothing but these three parts is touched
+    using buffer = new HostMemoryResource().allocate(size);
+    const parts = [0, (size - 64) / 2, size - 64].map((offset) =>
+      StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8", offset })
+    );
+    for (const part of parts) part.fill(9);
+    assert(await isFullOf(9, buffer), `${size}`);
+    for (const part of parts) {
+      part.set(8, 5);
+      assert(!await isFullOf(9, buffer), `${size}`);
+      part.set(9, 5);
+    }
+  }
+});
 
 test("topology: the table, JSON and the picture say the same, and that the GPUs are simulated", patiently, () => {
   const svg = `${scratchFolder()}/links.svg`;

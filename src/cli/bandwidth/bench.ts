@@ -128,15 +128,15 @@ function placeOf(
 ): Place {
   const source = stack.use(resource.allocate(size));
   const destination = stack.use(resource.allocate(size));
-  source.bytes().fill(mark); // also faults the pages in
-  destination.bytes().fill(0);
+  source.fill(mark); // also faults the pages in
+  destination.fill(0);
   return { source, destination, mark };
 }
 
 /** Whether a buffer is full of a byte, judged by its beginning, middle and end. All work on it must have completed. */
 export async function isFullOf(mark: number, buffer: MemoryBuffer): Promise<boolean> {
   const some = Math.min(64, buffer.size);
-  for (const offset of [0, (buffer.size - some) >> 1, buffer.size - some]) {
+  for (const offset of [0, Math.floor((buffer.size - some) / 2), buffer.size - some]) {
     const part = StridedMemoryView.fromBuffer(buffer, { shape: [some], dtype: "uint8", offset });
     const bytes = await part.toTypedArray();
     if (!Array.from(bytes, Number).every((byte) => byte === mark)) return false;

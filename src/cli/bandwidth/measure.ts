@@ -74,7 +74,7 @@ async function measure(lanes: readonly Lane[], { size, seats }: Bench, effort: E
   const [main, ...others] = lanes;
   if (main === undefined) throw new RangeError("Expected at least one lane of copies, got none");
   for (const { to, stream } of lanes) {
-    if (to.isHostAccessible) to.bytes().fill(0);
+    if (to.isHostAccessible) to.fill(0);
     else to.fill(0, { stream: homeOf(to, seats) ?? stream });
   }
   for (const { device } of seats) device.synchronize();
