@@ -3,6 +3,13 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const vortexNumericMutations: readonly Mutation[] = [
+  ...law("vortex/numeric.words", [
+    [
+      "Int32Array(bytes.buffer, bytes.byteOffset, Math.floor(bytes.byteLength / 4))",
+      "Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2)",
+      "Columns of more than 2 GiB cannot be decoded.",
+    ],
+  ]),
   ...law("vortex/numeric.indicesOf", [
     ["0x1_0000_0000 * (", "0 * (", "An index beyond 2^32 becomes another one, which may be in bounds."],
   ]),

@@ -145,8 +145,8 @@ function takeWide(from: Bytes, width: number, indices: Indices, to: Bytes): void
   const isAligned = width % 4 === 0 && from.byteOffset % 4 === 0;
   if (isAligned) {
     const words = width / 4;
-    const source = new Uint32Array(from.buffer, from.byteOffset, from.length >>> 2);
-    const target = new Uint32Array(to.buffer, to.byteOffset, to.length >>> 2);
+    const source = new Uint32Array(from.buffer, from.byteOffset, Math.floor(from.length / 4));
+    const target = new Uint32Array(to.buffer, to.byteOffset, Math.floor(to.length / 4));
     if (words === 4) {
       let at = 0;
       for (let i = 0; i < length; i++, at += 4) {
