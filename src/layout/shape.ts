@@ -103,6 +103,7 @@ export function showGiven(value: unknown): string {
   return shown.startsWith("(") ? "an array" : shown; // nothing else is shown in parentheses
 }
 
+// law layout/notInteger: layout/strided_layout_errors
 /**
  * The error for a value that is not the whole number it should be.
  *
@@ -111,7 +112,8 @@ export function showGiven(value: unknown): string {
  * @returns a TypeError if the value is not a number at all, otherwise a RangeError
  */
 export function notInteger(what: string, rule: string, value: unknown): Error {
-  const message = `Expected ${what} to be ${rule}, got ${show(value)}`;
+  const limit = Number.isInteger(value) && !Number.isSafeInteger(value) ? " of at most 53 bits" : "";
+  const message = `Expected ${what} to be ${rule}${limit}, got ${show(value)}`;
   return typeof value === "number" ? new RangeError(message) : new TypeError(message);
 }
 

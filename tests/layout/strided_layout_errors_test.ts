@@ -12,6 +12,9 @@ function untyped<T>(value: unknown): T {
   return value as T;
 }
 
+/** What the error says of a whole number that is none of the exact ones. */
+const limit = (bad: number) => bad === 2 ** 53 ? " of at most 53 bits" : "";
+
 test("extents are integers from 0 on", () => {
   const calls: ((shape: number[]) => StridedLayout)[] = [
     (shape) => new StridedLayout(shape, null, 4),
@@ -22,7 +25,11 @@ test("extents are integers from 0 on", () => {
   ];
   for (const call of calls) {
     for (const bad of [1.5, -2, NaN, Infinity, 2 ** 53]) {
-      assertThrows(() => call([2, bad]), RangeError, `extent of axis 1 to be a non-negative integer, got ${bad}`);
+      assertThrows(
+        () => call([2, bad]),
+        RangeError,
+        `extent of axis 1 to be a non-negative integer${limit(bad)}, got ${bad}`,
+      );
     }
     for (const bad of ["3", 3n, null, undefined, {}, [1], true]) {
       assertThrows(() => call([untyped(bad), 4]), TypeError, "extent of axis 0 to be a non-negative integer, got ");
@@ -41,7 +48,7 @@ test("strides are integers, one per axis", () => {
     assertThrows(
       () => new StridedLayout([2, 3], [bad, 1], 4),
       RangeError,
-      `stride of axis 0 to be an integer, got ${bad}`,
+      `stride of axis 0 to be an integer${limit(bad)}, got ${bad}`,
     );
   }
   assertThrows(() => new StridedLayout([2], [untyped("1")], 4), TypeError, 'got "1"');

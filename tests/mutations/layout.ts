@@ -3,6 +3,9 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const layoutMutations: readonly Mutation[] = [
+  ...law("layout/notInteger", [
+    ['? " of at most 53 bits" : ""', '? "" : ""', "A whole number that is too large is refused for not being one."],
+  ]),
   ...law("layout/steppedStride", [
     [
       "Math.abs(product) * Math.max(itemsize, 1)",

@@ -307,7 +307,7 @@ function noArguments(name: string, args: unknown, sizes: readonly number[] | nul
 function checkShared(name: string, bytes: number): void {
   if (!Number.isInteger(bytes) || bytes < 0 || bytes > 0xffff_ffff) {
     throw new RangeError(
-      `Cannot launch ${name} with ${show(bytes)} bytes of shared memory: expected an integer of at least 0`,
+      `Cannot launch ${name} with ${show(bytes)} bytes of shared memory: expected an integer from 0 to 2^32 - 1`,
     );
   }
 }
@@ -318,5 +318,5 @@ function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
   const given = typeof dim !== "object" ? (first ? dim : 1) : dim?.length > 3 ? NaN : dim?.[axis];
   const value = given === undefined ? (first ? NaN : 1) : given;
   if (Number.isInteger(value) && value >= 1 && value <= 0x7fff_ffff) return value;
-  throw new RangeError(`Cannot launch a ${what} of ${show(dim)}: expected one to three positive integers`);
+  throw new RangeError(`Cannot launch a ${what} of ${show(dim)}: expected one to three positive integers below 2^31`);
 }
