@@ -49,6 +49,7 @@ interface Waiter {
  */
 export function watchReadable(fds: readonly number[], onReadable: () => void): ReadableWatch {
   const arena = new NativeArena();
+  const list = arena.bytes((fds.length + 1) * struct(pollfd).size);
   const { files } = libc();
   // Ends a wait: merely closing a descriptor would not.
   const stop = files.eventfd(0, EFD.CLOEXEC);
@@ -57,7 +58,6 @@ export function watchReadable(fds: readonly number[], onReadable: () => void): R
     throw new FfiError("Cannot wait for a descriptor: eventfd failed. Are there too many open files?");
   }
   const all = [...fds, stop];
-  const list = arena.bytes(all.length * struct(pollfd).size);
   all.forEach((descriptor, i) => {
     const { size, over } = struct(pollfd);
     const entry = over(

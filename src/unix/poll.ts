@@ -19,6 +19,7 @@ interface Wait {
   readonly fd: number;
   readonly events: number;
   readonly settle: () => void;
+  readonly fail: (error: unknown) => void;
 }
 
 const waits = new Set<Wait>();
@@ -31,6 +32,7 @@ let lastEvent = 0;
  * until then: abort the wait before closing the descriptor.
  *
  * @throws the signal's reason, if it is aborted
+ * @throws {FfiError} if there is no memory left
  */
 export function untilReady(fd: number, what: Readiness, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.reject(signal.reason);
@@ -39,12 +41,22 @@ export function untilReady(fd: number, what: Readiness, signal: AbortSignal): Pr
     waits.delete(wait);
     reject(signal.reason);
   };
-  const settle = () => {
+  const over = () => {
     waits.delete(wait);
     signal.removeEventListener("abort", stop);
-    resolve();
   };
-  const wait: Wait = { fd, events: what === "readable" ? poll_events.POLLIN : poll_events.POLLOUT, settle };
+  const wait: Wait = {
+    fd,
+    events: what === "readable" ? poll_events.POLLIN : poll_events.POLLOUT,
+    settle: () => {
+      over();
+      resolve();
+    },
+    fail: (error) => {
+      over();
+      reject(error);
+    },
+  };
   signal.addEventListener("abort", stop, { once: true });
   waits.add(wait);
   lastEvent = performance.now();
@@ -60,10 +72,21 @@ function schedulePoll(): void {
   else setTimeout(pollAll, quiet < patientAfter ? 1 : 5);
 }
 
+// law unix/pollAll: unix/descriptors
 function pollAll(): void {
   isScheduled = false;
   if (waits.size === 0) return;
   const asked = [...waits];
+  try {
+    poll(asked);
+  } catch (error) { // here it would reach nobody
+    for (const { fail } of asked) fail(error);
+  }
+  if (waits.size > 0) schedulePoll();
+}
+
+/** Settles those of the waits that are over. */
+function poll(asked: readonly Wait[]): void {
   using arena = new NativeArena();
   const { size, over } = struct(pollfd);
   const list = arena.bytes(size * asked.length);
@@ -79,5 +102,4 @@ function pollAll(): void {
     // An error or the end of the other side counts as ready: the call that follows reports which it is.
     asked.forEach(({ settle }, i) => entries[i]?.revents !== 0 && settle());
   }
-  if (waits.size > 0) schedulePoll();
 }

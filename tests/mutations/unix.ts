@@ -78,6 +78,9 @@ export const unixMutations: readonly Mutation[] = [
     ],
     ['    signal.removeEventListener("abort", stop);\n', "", "Every wait leaves a listener on the signal."],
   ]),
+  ...law("unix/pollAll", [
+    ["    for (const { fail } of asked) fail(error);\n", "", "A wait for which there is no memory is not told."],
+  ]),
   ...law("unix/kind", [
     ["SOCK.NONBLOCK | SOCK.CLOEXEC;", "SOCK.NONBLOCK;", "Child processes inherit sockets."],
   ]),

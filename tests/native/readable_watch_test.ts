@@ -5,10 +5,12 @@ import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { libc as tables } from "../../bindings/libc.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { type ReadableWatch, watchReadable } from "../../src/native/readable_watch.ts";
 import { isBun } from "../support/child.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 import { leaveFiles } from "../support/few_files.ts";
 import { openFiles } from "../support/open_files.ts";
 import { check, fc } from "../support/property.ts";
@@ -62,6 +64,25 @@ test("a watch that cannot be made leaves no descriptor open", () => {
     if (watch === undefined) assertEquals(openFiles(), before, `with ${count}`);
     else watch.close(); // in Bun its socket is closed later
   }
+  close(fd);
+});
+
+test("a watch for which there is no memory leaves no descriptor open", () => {
+  const { fd } = signal();
+  const before = openFiles();
+  using calls = new FailingCalls(libc(), { loading: tables.loading });
+  let nth = 0;
+  for (let isMade = false; !isMade;) {
+    calls.failNth("calloc", ++nth, 0n);
+    try {
+      watchReadable([fd], () => {}).close();
+      isMade = true;
+    } catch (error) {
+      assert(error instanceof FfiError && error.message.includes("calloc"), String(error));
+      assertEquals(openFiles(), before, `allocation ${nth}`);
+    }
+  }
+  assert(nth > 1);
   close(fd);
 });
 

@@ -2,14 +2,15 @@
  * Two laws of file descriptors: no program that is started inherits one, and no call that fails, or is refused, leaves
  * one open. And one law of waits for them: an ended wait leaves nothing behind.
  */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { AF, errno, SOCK } from "../../bindings/libc.ts";
+import { AF, errno, libc as tables, SOCK } from "../../bindings/libc.ts";
 import { abortable } from "../../src/unix/abortable.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { FfiError } from "../../src/ffi/errors.ts";
 import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
@@ -21,6 +22,7 @@ import { UnixListener } from "../../src/unix/listener.ts";
 import { receiveMessage, sendMessage } from "../../src/unix/message.ts";
 import { UnixSocket } from "../../src/unix/socket.ts";
 import { patiently, runScript } from "../support/child.ts";
+import { errorsOf, FailingCalls } from "../support/failing_calls.ts";
 import { check, fc } from "../support/property.ts";
 import { contentOf, filesByDescriptor, fileWith, openFiles } from "../support/open_files.ts";
 
@@ -183,6 +185,21 @@ test("a wait that has ended no longer listens to its signal", async () => {
     assertEquals(await abortable(Promise.resolve(i), stop.signal), i);
     await assertRejects(() => abortable(Promise.reject(new Error("failed")), stop.signal), Error, "failed");
   }
+  assertEquals(listeners(), 0);
+  for (const end of [one, other]) FileDescriptor.adopt(end).close();
+});
+
+test("a wait for which there is no memory fails, and later ones do not", async () => {
+  using arena = new NativeArena();
+  const [one, other] = rawPair(arena);
+  const { stop, listeners } = counted();
+  using calls = new FailingCalls(libc(), { loading: tables.loading });
+  const wait = () => untilReady(one, "writable", stop.signal);
+  calls.failNth("calloc", 1, 0n);
+  const { thrown, stray } = await errorsOf(wait);
+  assertInstanceOf(thrown, FfiError, String(thrown));
+  assertEquals(stray, []);
+  await wait();
   assertEquals(listeners(), 0);
   for (const end of [one, other]) FileDescriptor.adopt(end).close();
 });

@@ -1,0 +1,74 @@
+/**
+ * Makes calls of a native library fail, whichever of its functions they call.
+ *
+ * @module
+ */
+import type { SymbolTable } from "../../bindings/abi.ts";
+
+type AnyFunction = (...args: never[]) => unknown;
+
+/** Functions of a library as they are bound: in groups, and null where this version of the library lacks them. */
+type Bound = Record<string, Record<string, AnyFunction | null>>;
+
+/** Counts the calls of a library by this thread until it is disposed of, and makes one fail. */
+export class FailingCalls implements Disposable {
+  /** How often each function was called since the last {@linkcode failNth}. */
+  readonly counts: Map<string, number> = new Map();
+  readonly #restore = new DisposableStack();
+  #failing: { readonly call: string; readonly nth: number; readonly answer: unknown } | null = null;
+
+  /** @param functions the library's functions, which all users of it share @param table describes them */
+  constructor(functions: object, table: SymbolTable) {
+    const bound = functions as Bound; // as the table says
+    for (const group of Object.keys(table)) {
+      const own = bound[group];
+      if (own === undefined) continue;
+      const entries = Object.entries(own).map(([name, call]) => [name, call && this.#counted(name, call)]);
+      const put = (value: unknown) => Object.defineProperty(bound, group, { value, configurable: true });
+      put(Object.fromEntries(entries));
+      this.#restore.defer(() => put(own));
+    }
+  }
+
+  /** Whether the call that was to fail has failed. */
+  get hasFailed(): boolean {
+    const { call, nth } = this.#failing ?? { call: "", nth: 0 };
+    return nth > 0 && (this.counts.get(call) ?? 0) >= nth;
+  }
+
+  /** Counts anew, and makes the `nth` call from now on return `answer`, and do nothing: 1 is the next one, 0 none. */
+  failNth(call: string, nth: number, answer: unknown): void {
+    this.counts.clear();
+    this.#failing = { call, nth, answer };
+  }
+
+  /** Lets all calls pass. */
+  [Symbol.dispose](): void {
+    this.#restore.dispose();
+  }
+
+  #counted(name: string, call: AnyFunction): AnyFunction {
+    return (...args) => {
+      const count = (this.counts.get(name) ?? 0) + 1;
+      this.counts.set(name, count);
+      const failing = this.#failing;
+      return failing?.call === name && failing.nth === count ? failing.answer : call(...args);
+    };
+  }
+}
+
+/** Runs a function, and returns its error and those that reached nobody meanwhile; undefined stands for none. */
+export async function errorsOf(act: () => Promise<void>): Promise<{ thrown: unknown; stray: unknown[] }> {
+  const stray: unknown[] = [];
+  const listen = (error: unknown) => void stray.push(error);
+  const events = ["unhandledRejection", "uncaughtException"] as const;
+  const { default: process } = await import("node:process");
+  for (const event of events) process.on(event, listen);
+  try {
+    const thrown = await act().then(() => undefined, (error: unknown) => error);
+    await new Promise((resolve) => setTimeout(resolve, 5)); // the runtime reports them at a turn of its own
+    return { thrown, stray };
+  } finally {
+    for (const event of events) process.off(event, listen);
+  }
+}
