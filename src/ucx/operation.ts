@@ -397,7 +397,9 @@ export class OperationPool {
     }
   }
 
+  // law ucx/OperationPool.grow: ucx/operation
   #grow(): Operation {
+    this.#widen(this.#all.length + operationsPerBlock); // first: the ring has room for all that can complete
     const bytes = roundUp(requestAt + this.#requestBytes, 64);
     const block = allocate(bytes * operationsPerBlock + 64);
     this.#blocks.push(block);
@@ -412,14 +414,13 @@ export class OperationPool {
       this.#all.push(operation);
       this.#free.push(operation);
     }
-    this.#widen();
     return this.#free.pop() ?? this.#grow();
   }
 
   // law ucx/OperationPool.widen: ucx/operation
-  /** Grows the ring to hold all operations. Completions already in it stay. */
-  #widen(): void {
-    const count = 2 ** Math.ceil(Math.log2(this.#all.length));
+  /** Grows the ring to hold this many operations. Completions already in it stay. */
+  #widen(operations: number): void {
+    const count = 2 ** Math.ceil(Math.log2(operations));
     if (count * 8 <= this.#entries.byteLength) return;
     const address = allocate(count * 8);
     const entries = new DataView(ffiPort().memory(address, count * 8));

@@ -1,11 +1,15 @@
 /** Operations in native memory: the parameters UCX reads, and that each leaves the ring once, in completion order. */
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { libc as tables } from "../../bindings/libc.ts";
 import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { FfiError } from "../../src/ffi/errors.ts";
+import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
 import { isUnambiguous, type Operation, OperationPool } from "../../src/ucx/operation.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 import { check, fc } from "../support/property.ts";
 
 const { NO_IMM_CMPL } = UCP_OP_ATTR_FLAG;
@@ -144,5 +148,22 @@ test("the parameters describe the operation to UCX, and no two operations share 
       },
     ),
   );
+  operations.close();
+});
+
+test("where there is no memory for further operations, those that there are complete", () => {
+  using calls = new FailingCalls(libc(), { loading: tables.loading });
+  const operations = new OperationPool(100);
+  for (const nth of [1, 2]) {
+    calls.failNth("calloc", nth, 0n);
+    assertThrows(() => operations.take(), FfiError, "Cannot allocate");
+  }
+  calls.failNth("", 0, 0);
+  const begun = Array.from({ length: 200 }, () => operations.take());
+  for (const operation of begun) {
+    operation.prepare("plain", 0);
+    end(operation, "plain", 0, 0n, 0n);
+  }
+  assert(begun.every((operation) => operations.next() === operation));
   operations.close();
 });
