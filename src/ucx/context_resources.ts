@@ -60,7 +60,7 @@ export class ContextResources implements DroppedState {
     this.#isClosed = true;
     for (const [resources, reference] of this.#workers) {
       reference.deref()?.abort();
-      if (!resources.closed) closeDropped(resources); // the worker was collected, or could not be created
+      if (!resources.closed) closeDropped(resources); // the worker was collected
     }
     if (!this.#mustStay) this.#ucp.opening.ucp_cleanup(this.handle);
     for (const one of this.#adopted) one.close();

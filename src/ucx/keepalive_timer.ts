@@ -14,13 +14,13 @@ const maxLooks = 3;
 
 /** Stops and restarts the timer of one worker. */
 export class KeepaliveTimer {
-  /** The worker's descriptor, an epoll set that UCX owns. */
-  readonly #descriptor: () => number;
+  /** The worker's descriptor, an epoll set that UCX owns; null if it has none. */
+  readonly #descriptor: () => number | null;
   #stopped: StoppedTimers | null = null;
   /** How often to look for a timer yet. */
   #looks = maxLooks;
 
-  constructor(descriptor: () => number) {
+  constructor(descriptor: () => number | null) {
     this.#descriptor = descriptor;
   }
 
@@ -34,7 +34,9 @@ export class KeepaliveTimer {
   stop(): void {
     if (this.#looks === 0) return;
     this.#looks--;
-    const stopped = stopTimers(this.#descriptor());
+    const set = this.#descriptor();
+    if (set === null) return;
+    const stopped = stopTimers(set);
     if (stopped.count === 0) return;
     this.#looks = 0;
     this.#stopped = stopped;

@@ -8,7 +8,7 @@ import { FfiError, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import { consumerWaitsForEvent } from "../order/mod.ts";
 import { keepFromChildren } from "../unix/mod.ts";
-import { checkStatus, UcxError } from "./error.ts";
+import { UcxError } from "./error.ts";
 import { atNextTurn, isServing } from "./event_loop.ts";
 import { ensureGpuContext } from "./gpu_context.ts";
 import { timedOut } from "./limit.ts";
@@ -616,30 +616,32 @@ export class Progress {
     else this.#sleep();
   };
 
-  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped, ucx/few_files, unix/inheritance
+  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped, ucx/few_files, unix/inheritance,
+  //   ucx/failing_calls
   /** Sleeps until UCX has news. News that came before the worker was armed keeps it awake. */
   #sleep(): void {
     const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);
     if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
-    checkStatus("ucp_worker_arm", status);
+    const isArmed = status === ucs_status_t.UCS_OK; // else UCX would not wake it
     this.#lastSleep = performance.now();
     keepFromChildren(); // from now on nothing happens
     this.#copies.wakeBy(() => this.#queueTurn());
     if (this.#isAwaited || this.#workerRetains > 0) awaited.add(this);
     else awaited.delete(this); // until it wakes up only the program references it
-    const watch = this.#resources.watch ??= this.#watchWorker();
+    const watch = isArmed ? this.#resources.watch ??= this.#watchWorker() : undefined;
     if (watch === undefined) return this.#turnLater();
     watch.keepAlive(this.#isAwaited);
     watch.start();
   }
 
-  /** Undefined if the system has no descriptor or thread left for it. */
+  /** Undefined if UCX has no descriptor for it, or the system no descriptor or thread. */
   #watchWorker(): ReadableWatch | undefined {
     // A worker that is no longer referenced can be collected while it sleeps.
     const progress = new WeakRef(this);
-    const fds = [this.descriptor(), ...this.#also.map(({ fd }) => fd)];
     try {
-      return watchReadable(fds, () => progress.deref()?.wake());
+      const own = this.descriptor();
+      if (own === null) return undefined;
+      return watchReadable([own, ...this.#also.map(({ fd }) => fd)], () => progress.deref()?.wake());
     } catch (error) {
       if (error instanceof FfiError) return undefined;
       throw error;
@@ -660,13 +662,12 @@ export class Progress {
     else this.#nextTurn.unref();
   }
 
-  /** The descriptor on which the worker sleeps. UCX owns it. */
-  descriptor(): number {
+  /** The descriptor on which the worker sleeps, which UCX owns; null if it has none. */
+  descriptor(): number | null {
     using arena = new NativeArena();
     const fd = arena.out("i32");
     const status = this.#ucp.wakeup.ucp_worker_get_efd(this.#worker, fd.$address);
-    if (status !== ucs_status_t.UCS_OK) throw new FfiError(`Cannot wait for messages: ucp_worker_get_efd: ${status}`);
-    return fd.value;
+    return status === ucs_status_t.UCS_OK ? fd.value : null;
   }
 }
 

@@ -381,7 +381,7 @@ export class Receiver {
     }
   }
 
-  // law ucx/Receiver.begin: ucx/allocations, ucx/programs
+  // law ucx/Receiver.begin: ucx/allocations, ucx/programs, ucx/failing_calls
   #begin(operation: Operation, tag: bigint, mask: bigint, taken: Taken | null): void {
     operation.prepare("tagged", operation.memoryType);
     const { own, count, parameters } = operation;
@@ -390,7 +390,10 @@ export class Receiver {
     let answer: number;
     if (message !== 0n) {
       const { address } = operation;
-      taken?.begun();
+      if (taken !== null) {
+        taken.begun();
+        operation.call = "ucp_tag_msg_recv_nbx"; // of others the program does not know that they had arrived
+      }
       answer = any.ucp_tag_msg_recv_nbx(this.#worker, address, count, message, parameters);
     } else {
       if (mask === everyBit) operation.onlyTag = tag;

@@ -52,7 +52,7 @@ import { checkRemoteMemory, UcxMemoryRegion } from "./remote_memory.ts";
 import { writeFields } from "./struct_fields.ts";
 import { everyBit } from "./tag.ts";
 import { ucxxProtocol } from "./ucxx_protocol.ts";
-import { type WorkerOwner, WorkerResources } from "./worker_resources.ts";
+import { type WorkerDescription, type WorkerOwner, WorkerResources } from "./worker_resources.ts";
 
 /** Options of {@linkcode Ucx.createWorker}. */
 export interface WorkerOptions {
@@ -116,8 +116,10 @@ const descriptorsOfWorker = 24;
 const sharedMemoryHint =
   'Is /dev/shm full? A worker takes some 4 MB of it: make it larger, or open UCX with { config: { TLS: "^posix" } }';
 
+// law ucx/createWorker: ucx/failing_calls
 /** @throws {SystemError} if there are too few descriptors left @throws {UcxError} if there is no memory left */
-function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
+function createWorker(description: WorkerDescription, context: bigint): WorkerResources {
+  const { ucp } = description;
   checkDescriptorsLeft(descriptorsOfWorker, "create a worker");
   using arena = new NativeArena();
   const parameters = arena.struct(ucp_worker_params_t);
@@ -126,7 +128,12 @@ function createUcpWorker(ucp: UcpFunctions, context: bigint): bigint {
   const status = ucp.opening.ucp_worker_create(context, parameters.$address, worker.$address);
   checkStatus("ucp_worker_create", status, sharedMemoryHint);
   keepFromChildren();
-  return worker.value;
+  try {
+    return new WorkerResources(description, worker.value);
+  } catch (error) {
+    ucp.worker.ucp_worker_destroy(worker.value);
+    throw error;
+  }
 }
 
 /** How many workers were created. */
@@ -161,6 +168,7 @@ export class UcxWorker {
   #closing: Promise<void> | undefined;
   #address: Uint8Array<ArrayBuffer> | undefined;
 
+  // law ucx/UcxWorker.constructor: ucx/failing_calls
   /** Use {@linkcode Ucx.createWorker}. */
   constructor(context: WorkerContext, options: WorkerOptions = none) {
     checkMade(context?.ucp, "UcxWorker", "ucx.createWorker()");
@@ -175,11 +183,11 @@ export class UcxWorker {
     this.#limits = takeWorkerLimits(options.limits ?? none);
     this.#context = context;
     const { ucp, version, requestBytes, owner } = context;
-    const handle = createUcpWorker(ucp, context.context);
-    const resources = new WorkerResources({ ucp, version, requestBytes, owner, madeAt: placeOfCall() }, handle);
+    const resources = createWorker({ ucp, version, requestBytes, owner, madeAt: placeOfCall() }, context.context);
     this.#resources = resources;
     owner.add(resources, this);
-    closeIfDropped(this, resources);
+    using failed = new DisposableStack();
+    failed.defer(() => resources.close());
     this.#progress = new Progress(resources, progress, this);
     this.#receiver = new Receiver(resources, this.#progress, context.cuda, this.#limits.taggedMessages);
     const receive = (
@@ -226,7 +234,9 @@ export class UcxWorker {
       longestHeader: () => this.#longestHeader ??= this.#askLongestHeader(),
       cutShort: () => this.#answersUntil = performance.now() + farewell,
     });
-    this.#handle = handle;
+    this.#handle = resources.handle;
+    failed.move();
+    closeIfDropped(this, resources);
   }
 
   /**

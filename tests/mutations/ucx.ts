@@ -919,6 +919,11 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/listenNatively", [
+    [
+      "  failed.defer(() => listener.close());",
+      "",
+      "Peers connect to a listener that the program has never got.",
+    ],
     ["queueMicrotask(() => this.#accept())", "void 0", "No connection is accepted."],
     ["isBusy ? busy : undefined", "undefined", "The error for a busy port does not say how to reuse it."],
     ["code === 0 ? cause", "code >= 0 ? cause", "Each listener has its own error for a port in use."],
@@ -1081,6 +1086,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Receiver.begin", [
     [
+      'operation.call = "ucp_tag_msg_recv_nbx";',
+      "",
+      "The error of a message that was taken names another function.",
+    ],
+    [
       "      if (mask === everyBit) operation.onlyTag = tag;\n",
       "",
       "Reading a known tag creates a bigint for each message.",
@@ -1099,6 +1109,13 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/OperationPool.next", [
     ["    this.#read = this.#read + 1 | 0;\n", "", "The same operation ends again and again."],
+  ]),
+  ...law("ucx/OperationPool.grow", [
+    [
+      "this.#widen(this.#all.length + operationsPerBlock); //",
+      "if (this.#free.length === 0 && this.#all.length > 0) this.#widen(this.#all.length); //",
+      "Operations complete for which the ring has no room, and their numbers are written anywhere.",
+    ],
   ]),
   ...law("ucx/OperationPool.widen", [
     ["(n & count - 1) * 8, number", "(n & this.#mask) * 8, number", "A completion is lost when the ring grows."],
@@ -1152,6 +1169,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.sleep", [
     [
+      "    const isArmed = status === ucs_status_t.UCS_OK;",
+      "    if (status !== ucs_status_t.UCS_OK) throw new TypeError();\n    const isArmed = true;",
+      "An error that reaches nobody ends a program that could have gone on.",
+    ],
+    [
       "      alive.#abandonTransferred(); // as after a sleep\n",
       "",
       "A worker that finds no descriptor to sleep with receives into memory that was transferred.",
@@ -1167,8 +1189,9 @@ export const ucxMutations: readonly Mutation[] = [
       "A child holds connections that were accepted: nobody notices that this process has died.",
     ],
     [
-      '    if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();\n    checkStatus("ucp_worker_arm", status);\n',
-      "",
+      "    if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();\n" +
+      "    const isArmed = status === ucs_status_t.UCS_OK; //",
+      "    const isArmed = true; //",
       "A worker sleeps although an event has just arrived.",
     ],
     [
@@ -1411,7 +1434,27 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxWorker.abort", [
     ["    this.#receiver.close(reason);\n", "", "A receive that waits for its memory begins after its worker is gone."],
   ]),
+  ...law("ucx/UcxWorker.constructor", [
+    ["    failed.defer(() => resources.close());\n", "", "A worker that could not be made keeps its descriptors."],
+  ]),
+  ...law("ucx/createWorker", [
+    [
+      "    ucp.worker.ucp_worker_destroy(worker.value);\n",
+      "",
+      "A worker for which there is no memory is never destroyed, nor is its context.",
+    ],
+  ]),
+  ...law("ucx/printInfo", [
+    ["  if (file === 0n) throw", "  if (false) throw", "UCX prints into no file, which ends the process."],
+  ]),
   ...law("native/watchReadable", [
+    [
+      "bytes((fds.length + 1) * struct(pollfd).size);\n  const { files } = libc();\n" +
+      "  // Ends a wait: merely closing a descriptor would not.\n  const stop = files.eventfd(0, EFD.CLOEXEC);\n",
+      "bytes((fds.length + 1 + 0 * libc().files.eventfd(0, EFD.CLOEXEC)) * struct(pollfd).size);\n" +
+      "  const { files } = libc();\n  const stop = files.eventfd(0, EFD.CLOEXEC);\n",
+      "A watch for which there is no memory leaves a descriptor open.",
+    ],
     [
       "      if (isWaiting || isClosed) return;\n",
       "",

@@ -57,15 +57,22 @@ export class FailingCalls implements Disposable {
   }
 }
 
-/** Runs a function, and returns its error and those that reached nobody meanwhile; undefined stands for none. */
+/**
+ * Runs a function, and returns its error, or undefined if there was none, and those that reached nobody meanwhile. It
+ * is not waited for after one of these: it may never end.
+ */
 export async function errorsOf(act: () => Promise<void>): Promise<{ thrown: unknown; stray: unknown[] }> {
   const stray: unknown[] = [];
-  const listen = (error: unknown) => void stray.push(error);
+  const first = Promise.withResolvers<undefined>();
+  const listen = (error: unknown) => {
+    stray.push(error);
+    first.resolve(undefined);
+  };
   const events = ["unhandledRejection", "uncaughtException"] as const;
   const { default: process } = await import("node:process");
   for (const event of events) process.on(event, listen);
   try {
-    const thrown = await act().then(() => undefined, (error: unknown) => error);
+    const thrown = await Promise.race([act().then(() => undefined, (error: unknown) => error), first.promise]);
     await new Promise((resolve) => setTimeout(resolve, 5)); // the runtime reports them at a turn of its own
     return { thrown, stray };
   } finally {

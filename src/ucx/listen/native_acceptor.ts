@@ -39,13 +39,15 @@ const busy =
 /** How many descriptors a listener needs: its own, and one to free its port with. */
 const descriptorsOfListener = 2;
 
-// law ucx/listenNatively: ucx/listener, ucx/listener_again, ucx/dropped
+// law ucx/listenNatively: ucx/listener, ucx/listener_again, ucx/dropped, ucx/failing_calls
 /** Starts listening. @param at with a numeric host @throws as {@linkcode UcxWorker.listen} */
 export function listenNatively(at: HostAndPort, context: NativeAcceptorContext): Acceptor {
   const { ucp } = context;
   checkDescriptorsLeft(descriptorsOfListener, `listen at ${formatHostAndPort(at)}`);
   const from = nextDescriptor();
   const listener = new Listener(at, context);
+  using failed = new DisposableStack();
+  failed.defer(() => listener.close()); // it refuses connections until its worker is closed
   using arena = new NativeArena();
   const attributes = arena.struct(ucp_listener_attr_t);
   attributes.field_mask = UCP_LISTENER_ATTR_FIELD.sockaddr;
@@ -55,6 +57,7 @@ export function listenNatively(at: HostAndPort, context: NativeAcceptorContext):
     const { host, port } = readSocketAddress(address);
     return port === bound.port && host === bound.host;
   });
+  failed.move();
   return { ...bound, close: () => listener.close() };
 }
 

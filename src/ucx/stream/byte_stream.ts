@@ -7,7 +7,7 @@ import { ByteReader } from "./byte_reader.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import type { EndpointOperations } from "../endpoint_operations.ts";
 import type { RawStream } from "../raw_stream.ts";
-import { sendControl, type StreamControl } from "./stream_control.ts";
+import { isOfStreams, sendControl, type StreamControl } from "./stream_control.ts";
 
 /** The two streams of one endpoint, created on first access. */
 export class ByteStream {
@@ -44,7 +44,10 @@ export class ByteStream {
     this.#canNotify = canNotify;
     this.#notify = (control) => {
       if (!canNotify && this.#isClosing) return;
-      sendControl(own, control, sender());
+      sendControl(own, control, sender).catch((error: unknown) => {
+        const isOpen = own.failure === undefined && own.handle !== 0n; // else the endpoint reports why
+        if (isOpen && isOfStreams(control.kind)) this.end(error); // the other side waits for it
+      });
     };
     this.#waitsFor = (end) => own.worker.progress.waitsFor(end);
   }

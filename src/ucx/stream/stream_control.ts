@@ -36,6 +36,11 @@ function isLasting(kind: StreamControl["kind"]): kind is "cancelled" | "writing"
   return kind === "cancelled" || kind === "writing";
 }
 
+/** Whether it is about the streams, not about the end of their endpoint. */
+export function isOfStreams(kind: StreamControl["kind"]): boolean {
+  return kind !== "closed" && kind !== "acknowledged";
+}
+
 /** A received control message, with its sender. */
 interface Received extends StreamControl {
   /** The checksum of the sending worker's address. */
@@ -59,19 +64,27 @@ export function readControl(bytes: Uint8Array): Received | null {
   };
 }
 
-/** Notifies the other end, if the endpoint still can. @param sender the checksum of this worker's address */
-export function sendControl(own: EndpointOperations, { kind, taken }: StreamControl, sender: number): void {
+/**
+ * Notifies the other end, if the endpoint still can. UCX has the message when this returns, and rejects if it refuses.
+ *
+ * @param sender the checksum of this worker's address
+ */
+export async function sendControl(
+  own: EndpointOperations,
+  { kind, taken }: StreamControl,
+  sender: () => number,
+): Promise<void> {
   if (own.failure !== undefined || own.handle === 0n) return;
   const bytes = new Uint8Array(controlBytes);
   const view = new DataView(bytes.buffer);
   view.setBigUint64(0, BigInt(controlKinds.indexOf(kind)), littleEndian);
   view.setBigUint64(8, BigInt(taken), littleEndian);
-  view.setBigUint64(16, BigInt(sender), littleEndian);
+  view.setBigUint64(16, BigInt(sender()), littleEndian);
   const operation = own.take("ucp_am_send_nbx");
   operation.address = 0n;
   operation.bytes = 0;
   operation.memoryType = UCS_MEMORY_TYPE.HOST;
-  sendActiveMessage(own, operation, controlId, bytes, null, none).catch(() => {}); // the endpoint reports why
+  await sendActiveMessage(own, operation, controlId, bytes, null, none);
 }
 
 /** What delivery needs from its worker. */
