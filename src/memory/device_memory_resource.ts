@@ -77,6 +77,7 @@ export class DeviceMemoryResource extends MemoryResource {
     this.#describe = describerOf(this.pool);
   }
 
+  // law memory/DeviceMemoryResource.importPool: memory/sharing/pieces
   /**
    * Imports another process's pool from the result of `exportPool()` there, which a `UnixSocket`, for example, carries
    * over. Nothing can be allocated from it; its buffers are imported one by one. Peers to which the other process has
@@ -87,7 +88,13 @@ export class DeviceMemoryResource extends MemoryResource {
    * @throws {CudaError} if it is not a descriptor of a pool
    */
   static importPool(device: CudaDevice, descriptor: FileDescriptor): DeviceMemoryResource {
-    return new DeviceMemoryResource(device, MemoryPool.import(device, descriptor));
+    const pool = MemoryPool.import(device, descriptor);
+    try {
+      return new DeviceMemoryResource(device, pool);
+    } catch (error) {
+      pool.close();
+      throw error;
+    }
   }
 
   /**

@@ -6,7 +6,7 @@
  */
 import { MFD } from "../../bindings/libc.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { cString, libc, NativeArena, readField } from "../ffi/mod.ts";
+import { attempt, cString, libc, NativeArena, readField } from "../ffi/mod.ts";
 import type { Simulator } from "./simulator.ts";
 import type { Allocation, Event } from "./objects.ts";
 import type { Pool } from "./pool.ts";
@@ -67,13 +67,15 @@ export function fromHandle(bytes: Uint8Array): string {
 
 /** Writes a name to a file, whose descriptor can be sent to another process. */
 export function toFile(name: string): number {
-  const fd = libc().files.memfd_create(cString("causeway-simulated-pool"), MFD.CLOEXEC);
-  if (fd < 0) throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
+  const { memfd_create, pwrite, close } = libc().files;
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(handleBytes);
   bytes.set(toHandle(name));
-  libc().files.pwrite(fd, address, BigInt(handleBytes), 0n);
-  return fd;
+  const fd = memfd_create(cString("causeway-simulated-pool"), MFD.CLOEXEC);
+  if (fd < 0) throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
+  if (attempt(() => pwrite(fd, address, BigInt(handleBytes), 0n)) === handleBytes) return fd;
+  close(fd);
+  throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
 }
 
 /** The name in a file; empty if the file holds none. */

@@ -43,6 +43,9 @@ export const memoryResourcesMutations: readonly Mutation[] = [
       "A device without pools fails with an unexplained error.",
     ],
   ]),
+  ...law("memory/DeviceMemoryResource.importPool", [
+    ["      pool.close();\n", "", "A pool whose import fails halfway stays."],
+  ]),
   ...law("memory/DeviceMemoryResource.peerAccessibleBy", [
     ["    this.#peers.replace(devices);\n", "", "Assigning peers changes nothing."],
   ]),

@@ -1,12 +1,13 @@
 /**
  * Pieces of a shared pool: imported any number of times, freed once, after the work of every stream that used them.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { checkDriver } from "../../../src/checker/mod.ts";
 import { SimulatedDriver } from "../../../src/public/sim.ts";
 import {
   Cuda,
+  CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
   type MemoryBuffer,
@@ -258,4 +259,14 @@ test("imported pieces are returned in order also where the driver has no event l
     pool.close();
     here.close();
   }
+});
+
+test("a pool whose import fails halfway is not left behind", () => {
+  using both = pair();
+  const [here, there] = [both.here.device(0), both.there.device(0)];
+  using pool = new DeviceMemoryResource(here, { shareable: true });
+  using file = pool.exportPool();
+  SimulatedDriver.of(both.there.driver)?.failNth("cuDeviceGetAttribute", 1, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => DeviceMemoryResource.importPool(there, file), CudaError, "cuDeviceGetAttribute");
+  assertEquals(live(both.there).pools, 0);
 });
