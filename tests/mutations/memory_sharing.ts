@@ -114,6 +114,13 @@ export const memorySharingMutations: readonly Mutation[] = [
       "The owner is never notified that its memory is free.",
     ],
   ]),
+  ...law("memory/untilThereIsMemory", [
+    [
+      "      if (!isShort) throw error;\n",
+      "      if (isShort || !isShort) throw error;\n",
+      "Memory that was returned stays shared for ever.",
+    ],
+  ]),
   ...law("memory/MemoryChannel.listen", [
     ["      this.#failure = error;\n", "", "A message that cannot be understood looks like the end of the messages."],
   ]),

@@ -4,6 +4,9 @@
  * @module
  */
 import type { SymbolTable } from "../../bindings/abi.ts";
+import { littleEndian } from "../../src/ffi/endian.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 
@@ -15,7 +18,7 @@ export class FailingCalls implements Disposable {
   /** How often each function was called since the last {@linkcode failNth}. */
   readonly counts: Map<string, number> = new Map();
   readonly #restore = new DisposableStack();
-  #failing: { readonly call: string; readonly nth: number; readonly answer: unknown } | null = null;
+  #failing: { readonly call: string; readonly nth: number; readonly answer: () => unknown } | null = null;
 
   /** @param functions the library's functions, which all users of it share @param table describes them */
   constructor(functions: object, table: SymbolTable) {
@@ -39,6 +42,14 @@ export class FailingCalls implements Disposable {
   /** Counts anew, and makes the `nth` call from now on return `answer`, and do nothing: 1 is the next one, 0 none. */
   failNth(call: string, nth: number, answer: unknown): void {
     this.counts.clear();
+    this.#failing = { call, nth, answer: () => answer };
+  }
+
+  /** As {@linkcode failNth}, for a function of the C library that sets `errno` and returns -1. */
+  failNthWith(call: string, nth: number, code: number): void {
+    this.failNth(call, nth, -1);
+    const place = new DataView(ffiPort().memory(libc().sockets.__errno_location(), 4));
+    const answer = () => (place.setInt32(0, code, littleEndian), -1);
     this.#failing = { call, nth, answer };
   }
 
@@ -52,7 +63,7 @@ export class FailingCalls implements Disposable {
       const count = (this.counts.get(name) ?? 0) + 1;
       this.counts.set(name, count);
       const failing = this.#failing;
-      return failing?.call === name && failing.nth === count ? failing.answer : call(...args);
+      return failing?.call === name && failing.nth === count ? failing.answer() : call(...args);
     };
   }
 }

@@ -13,6 +13,7 @@ import {
   UnixSocket,
   type WaitOptions,
 } from "../../unix/mod.ts";
+import { FfiError, nodeBuiltin, SystemError } from "../../ffi/mod.ts";
 import { checkOptions, type OptionNames, showAs } from "../../layout/mod.ts";
 import { ChannelExports, Outgoing } from "./channel_exports.ts";
 import { type Arrived, ChannelImports } from "./channel_imports.ts";
@@ -111,10 +112,11 @@ export class MemoryChannel {
    *
    * @throws {TypeError} for a value that is neither JSON nor shareable; nothing has been sent then
    * @throws {RangeError} for a value of more than 64 KiB as JSON, or with more than 253 new pools and files
-   * @throws {SystemError} EPIPE if the other end is gone
+   * @throws {SystemError} EPIPE if the other end is gone; otherwise what has ended the channel, as {@linkcode receive}
    */
   async send(value: Shareable): Promise<void> {
     this.#refuseClosed();
+    if (this.#failure !== undefined) throw this.#failure;
     const outgoing = new Outgoing();
     try {
       // All of this runs during the call: so the message can only fail later if the whole connection does.
@@ -206,7 +208,8 @@ export class MemoryChannel {
 
   #answer(message: Message): void {
     this.#unsent++;
-    this.#socket.send(encode(message)).catch(() => {}).finally(() => { // a failure means that the other end is gone
+    const bytes = encode(message);
+    untilThereIsMemory(() => this.#socket.send(bytes)).catch(() => {}).finally(() => { // else the other end is gone
       this.#unsent--;
       this.#endIfUnused();
     });
@@ -215,9 +218,8 @@ export class MemoryChannel {
   // law memory/MemoryChannel.listen: memory/sharing/memory_channel
   async #listen(): Promise<void> {
     try {
-      for (let next = await this.#socket.receive(); next !== null; next = await this.#socket.receive()) {
-        this.#take(next);
-      }
+      const receive = () => untilThereIsMemory(() => this.#socket.receive());
+      for (let next = await receive(); next !== null; next = await receive()) this.#take(next);
       this.#exports.takeAllBack();
     } catch (error) {
       this.#failure = error;
@@ -285,6 +287,29 @@ export class MemoryChannel {
     });
   }
 }
+
+/** How long to pause where the system has no memory for a message, in milliseconds. */
+const memoryPause = 5;
+
+// law memory/untilThereIsMemory: memory/sharing/memory_channel
+/**
+ * Repeats a call that fails for want of memory, which passes. A channel cannot do without its messages: the other end
+ * would free memory that is in use here, or never free what was returned.
+ */
+async function untilThereIsMemory<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      const isShort = error instanceof SystemError ? shortages.has(error.code) : error instanceof FfiError;
+      if (!isShort) throw error;
+      await nodeBuiltin("node:timers/promises").setTimeout(memoryPause);
+    }
+  }
+}
+
+/** What the system says where it has no memory for a message. */
+const shortages: ReadonlySet<string> = new Set(["ENOBUFS", "ENOMEM"]);
 
 function encode(message: Message): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify(message));

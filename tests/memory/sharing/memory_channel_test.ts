@@ -3,11 +3,13 @@
  * other process is another simulated driver; the connection is a real socket.
  */
 import { needs } from "../../support/needs.ts";
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { CUresult } from "../../../bindings/cuda_types.ts";
+import { errno, libc as tables } from "../../../bindings/libc.ts";
+import { libc } from "../../../src/ffi/libc.ts";
 import { type Schedule, SimulatedDriver } from "../../../src/public/sim.ts";
 import {
   FileDescriptor,
@@ -26,9 +28,11 @@ import {
   PinnedMemoryResource,
   StridedMemoryView,
   SynchronousMemoryResource,
+  SystemError,
 } from "../../../mod.ts";
 import { extract, restore } from "../../../src/memory/sharing/channel_message.ts";
 import { contentOf, fileWith, openFiles } from "../../support/open_files.ts";
+import { FailingCalls } from "../../support/failing_calls.ts";
 import { intercept } from "../../support/intercept.ts";
 import { check, fc } from "../../support/property.ts";
 import { runtimes, startIn } from "../../support/runtimes.ts";
@@ -535,6 +539,31 @@ test("a wait for a value ends with the first error that has ended the channel", 
   }
 });
 
+test("where the system has no memory for a message, nothing is lost, and nothing stays shared", async () => {
+  using calls = new FailingCalls(libc(), { sockets: tables.sockets });
+  for (const [call, code] of [["sendmsg", errno.ENOBUFS], ["recvmsg", errno.ENOMEM]] as const) {
+    let hasFailed = true;
+    for (let nth = 1; hasFailed; nth++) {
+      const { here, there, owner, user } = ends();
+      const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+      calls.failNthWith(call, nth, code);
+      const buffer = pool.allocate(64);
+      const error = await owner.send(buffer).catch((error: unknown) => error);
+      if (error !== undefined) { // the first message is the program's own
+        assertInstanceOf(error, SystemError, String(error));
+        await owner.send(buffer);
+      }
+      buffer.close();
+      const received = await user.receive() as MemoryBuffer;
+      received.close();
+      await until(`the return of what was sent, with ${call} ${nth}`, () => owner.shared === 0);
+      for (const one of [owner, user, pool]) one.close();
+      await assertNothingLeft({ here, there });
+      ({ hasFailed } = calls);
+    }
+  }
+});
+
 test("an invalid message ends the channel on both sides", async () => {
   using cuda = Cuda.simulate();
   const [one, other] = UnixSocket.pair();
@@ -542,6 +571,7 @@ test("an invalid message ends the channel on both sides", async () => {
   using file = fileWith(Uint8Array.of(1));
   await one.send(new TextEncoder().encode("{"), [file]);
   await assertRejects(() => user.receive(), SyntaxError);
+  await assertRejects(() => user.send(null), SyntaxError);
   assertEquals(await one.receive(), null);
   one.close();
 });
