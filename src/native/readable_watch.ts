@@ -8,7 +8,18 @@
  * @module
  */
 import { AF, EFD, poll_events, pollfd, SOCK } from "../../bindings/libc.ts";
-import { cString, FfiError, type FfiPort, ffiPort, libc, NativeArena, type SocketWatch, struct } from "../ffi/mod.ts";
+import {
+  attempt,
+  cString,
+  FfiError,
+  type FfiPort,
+  ffiPort,
+  libc,
+  NativeArena,
+  type SocketWatch,
+  struct,
+  SystemError,
+} from "../ffi/mod.ts";
 import type { NativeCall } from "./call_ring.ts";
 import { ThreadTeam } from "./thread_team.ts";
 
@@ -40,22 +51,25 @@ interface Waiter {
   close(): void;
 }
 
+const tooMany = "Are there too many open files?";
+
 // law native/watchReadable: native/readable_watch
 /**
  * Watches descriptors.
  *
  * @param fds must stay open until the watch is closed; a single readable one is enough
- * @throws {FfiError} if the system has no descriptors or threads left
+ * @throws {SystemError} if the system has no descriptors left
+ * @throws {FfiError} if it has no threads left
  */
 export function watchReadable(fds: readonly number[], onReadable: () => void): ReadableWatch {
   const arena = new NativeArena();
   const list = arena.bytes((fds.length + 1) * struct(pollfd).size);
   const { files } = libc();
   // Ends a wait: merely closing a descriptor would not.
-  const stop = files.eventfd(0, EFD.CLOEXEC);
+  const stop = attempt(() => files.eventfd(0, EFD.CLOEXEC));
   if (stop < 0) {
     arena.close();
-    throw new FfiError("Cannot wait for a descriptor: eventfd failed. Are there too many open files?");
+    throw new SystemError("wait for a descriptor", "eventfd", -stop, tooMany);
   }
   const all = [...fds, stop];
   all.forEach((descriptor, i) => {
@@ -162,9 +176,11 @@ function threadOfOurOwn(
   const arena = new NativeArena();
   const { loading, sockets, files } = libc();
   const ends = arena.bytes(8, 4);
-  if (sockets.socketpair(AF.UNIX, SOCK.STREAM | SOCK.CLOEXEC | SOCK.NONBLOCK, 0, ends.address) !== 0) {
+  const kind = SOCK.STREAM | SOCK.CLOEXEC | SOCK.NONBLOCK;
+  const code = attempt(() => sockets.socketpair(AF.UNIX, kind, 0, ends.address));
+  if (code < 0) {
     arena.close();
-    throw new FfiError("Cannot wait for a descriptor: socketpair failed. Are there too many open files?");
+    throw new SystemError("wait for a descriptor", "socketpair", -code, tooMany);
   }
   const [listening = -1, ringing = -1] = new Int32Array(ends.bytes.buffer, ends.bytes.byteOffset, 2);
   let team: ThreadTeam;

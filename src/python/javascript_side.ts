@@ -7,7 +7,7 @@
  */
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import { EFD } from "../../bindings/libc.ts";
-import { FfiError, ffiPort, libc, NativeArena, type NativeCallback } from "../ffi/mod.ts";
+import { attempt, ffiPort, libc, NativeArena, type NativeCallback, SystemError } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { exceptionBehind, PythonError } from "./error.ts";
@@ -71,14 +71,15 @@ export class JavaScriptSide {
   readonly #waiting = new Map<number, Waiting>();
   #lastCall = 0;
 
-  /** @throws {FfiError} if no descriptors or threads are left */
+  /** @throws {SystemError} if no descriptors are left @throws {FfiError} if no threads are left */
   constructor(python: Interpreter) {
     this.#python = python;
     const numbers = python.readInteger(python.helper("javascript_numbers"));
     this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 8)); // lives as long as the interpreter
-    this.#bell = libc().files.eventfd(0, EFD.CLOEXEC);
+    this.#bell = attempt(() => libc().files.eventfd(0, EFD.CLOEXEC));
     if (this.#bell < 0) {
-      throw new FfiError("Cannot let Python call JavaScript: eventfd failed. Are there too many open files?");
+      const hint = "Are there too many open files?";
+      throw new SystemError("let Python call JavaScript", "eventfd", -this.#bell, hint);
     }
     try {
       this.#watch = watchReadable([this.#bell], () => this.#rung());

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../ffi/mod.ts";
+import { nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { DescriptorSet, type FileDescriptor } from "../unix/mod.ts";
 import type { PeerProcess } from "./process_identity.ts";
 
@@ -65,13 +65,25 @@ export class PeerLiveness {
     this.#keys.set(endpoint, process.key);
     const known = this.#peers.get(process.key);
     if (known !== undefined) return void known.endpoints.add(endpoint);
-    const descriptor = process.open();
+    const descriptor = this.#waitedFor(process.open());
     const isGone = () => process.isGone();
     this.#peers.set(process.key, { isGone, endpoints: new Set([endpoint]), descriptor, goneSince: Infinity });
-    if (descriptor === null) {
-      this.#blind++;
-      this.#lookLater();
-    } else this.#descriptorSet().add(descriptor.number);
+    if (descriptor !== null) return;
+    this.#blind++;
+    this.#lookLater();
+  }
+
+  /** A descriptor for which the worker wakes up from now on; null if there is none, or the system refuses that. */
+  #waitedFor(descriptor: FileDescriptor | null): FileDescriptor | null {
+    if (descriptor === null) return null;
+    try {
+      this.#descriptorSet().add(descriptor.number);
+      return descriptor;
+    } catch (error) {
+      descriptor.close();
+      if (error instanceof SystemError) return null; // its end is looked for
+      throw error;
+    }
   }
 
   // law ucx/PeerLiveness.failed: ucx/peer_liveness

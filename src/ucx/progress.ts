@@ -4,7 +4,7 @@
  * @module
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
-import { FfiError, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
+import { FfiError, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import { consumerWaitsForEvent } from "../order/mod.ts";
 import { keepFromChildren } from "../unix/mod.ts";
@@ -643,7 +643,7 @@ export class Progress {
       if (own === null) return undefined;
       return watchReadable([own, ...this.#also.map(({ fd }) => fd)], () => progress.deref()?.wake());
     } catch (error) {
-      if (error instanceof FfiError) return undefined;
+      if (error instanceof SystemError || error instanceof FfiError) return undefined;
       throw error;
     }
   }

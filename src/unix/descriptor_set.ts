@@ -4,7 +4,7 @@
  * @module
  */
 import { EPOLL, EPOLL_CTL, epoll_events } from "../../bindings/libc.ts";
-import { FfiError, libc, NativeArena } from "../ffi/mod.ts";
+import { attempt, libc, NativeArena, SystemError } from "../ffi/mod.ts";
 
 /** The maximum size of a `struct epoll_event`: 12 bytes on x86-64, where it is packed, and 16 elsewhere. */
 const eventBytes = 16;
@@ -16,12 +16,12 @@ export class DescriptorSet {
   readonly #arena = new NativeArena();
   readonly #event = this.#arena.bytes(eventBytes);
 
-  /** @throws {FfiError} if there are no descriptors left */
+  /** @throws {SystemError} if there are no descriptors left */
   constructor() {
-    this.fd = libc().files.epoll_create1(EPOLL.CLOEXEC);
+    this.fd = attempt(() => libc().files.epoll_create1(EPOLL.CLOEXEC));
     if (this.fd >= 0) return;
     this.#arena.close();
-    throw new FfiError("Cannot wait for descriptors: epoll_create1 failed. Are there too many open files?");
+    throw new SystemError("wait for descriptors", "epoll_create1", -this.fd, "Are there too many open files?");
   }
 
   // law unix/DescriptorSet.add: unix/descriptor_set
@@ -30,9 +30,8 @@ export class DescriptorSet {
     this.#event.bytes.fill(0);
     this.#event.bytes[0] = epoll_events.EPOLLIN; // the lowest byte of a little-endian field
     const { address } = this.#event;
-    if (libc().files.epoll_ctl(this.fd, EPOLL_CTL.ADD, fd, address) !== 0) {
-      throw new FfiError(`Cannot wait for descriptor ${fd}: epoll_ctl failed`);
-    }
+    const code = attempt(() => libc().files.epoll_ctl(this.fd, EPOLL_CTL.ADD, fd, address));
+    if (code < 0) throw new SystemError(`wait for descriptor ${fd}`, "epoll_ctl", -code, "");
   }
 
   /** Whether one of them is readable now. */

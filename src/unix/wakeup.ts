@@ -9,7 +9,7 @@
  * @module
  */
 import { AF, SOCK } from "../../bindings/libc.ts";
-import { cString, FfiError, ffiPort, libc, NativeArena } from "../ffi/mod.ts";
+import { attempt, cString, ffiPort, libc, NativeArena, SystemError } from "../ffi/mod.ts";
 
 /** Shuts down both directions (sys/socket.h). */
 const SHUT_RDWR = 2;
@@ -37,7 +37,7 @@ let closeAddress = 0n;
 /**
  * Creates a wakeup. It holds two file descriptors until it is signalled or cancelled, and keeps the process alive.
  *
- * @throws {FfiError} if there are no file descriptors left
+ * @throws {SystemError} if there are no file descriptors left
  */
 export function createWakeup(): Wakeup {
   // `int close(int fd)` called as `void f(void *fd)`: the argument arrives in the same register, the result is ignored.
@@ -46,9 +46,8 @@ export function createWakeup(): Wakeup {
   using arena = new NativeArena();
   const ends = arena.bytes(8, 4);
   // Not inherited by child processes: they would keep the connection open.
-  if (sockets.socketpair(AF.UNIX, SOCK.STREAM | SOCK.CLOEXEC, 0, ends.address) !== 0) {
-    throw new FfiError("Cannot wait for native work: socketpair failed. Are there too many open files?");
-  }
+  const code = attempt(() => sockets.socketpair(AF.UNIX, SOCK.STREAM | SOCK.CLOEXEC, 0, ends.address));
+  if (code < 0) throw new SystemError("wait for native work", "socketpair", -code, "Are there too many open files?");
   const [listening = -1, closing = -1] = new Int32Array(ends.bytes.buffer, ends.bytes.byteOffset, 2);
   let isListening = true;
   const signalled = ffiPort().endOfFile(listening).finally(() => {

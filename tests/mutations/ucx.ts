@@ -93,9 +93,14 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["if (known !== undefined) return void", "if (false) return void", "Each endpoint takes a descriptor."],
     [
-      "      this.#lookLater();\n",
+      "    this.#lookLater();\n",
       "",
       "A peer without a descriptor is not watched.",
+    ],
+    [
+      "      if (error instanceof SystemError) return null;",
+      "",
+      "An endpoint that has been made is lost to its caller because the system cannot tell when its peer ends.",
     ],
   ]),
   ...law("ucx/PeerLiveness.failed", [
@@ -1449,10 +1454,8 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("native/watchReadable", [
     [
-      "bytes((fds.length + 1) * struct(pollfd).size);\n  const { files } = libc();\n" +
-      "  // Ends a wait: merely closing a descriptor would not.\n  const stop = files.eventfd(0, EFD.CLOEXEC);\n",
-      "bytes((fds.length + 1 + 0 * libc().files.eventfd(0, EFD.CLOEXEC)) * struct(pollfd).size);\n" +
-      "  const { files } = libc();\n  const stop = files.eventfd(0, EFD.CLOEXEC);\n",
+      "  const stop = attempt(() => files.eventfd(0, EFD.CLOEXEC));\n",
+      "  const stop = attempt(() => files.eventfd(0, EFD.CLOEXEC));\n  arena.bytes(4096);\n",
       "A watch for which there is no memory leaves a descriptor open.",
     ],
     [

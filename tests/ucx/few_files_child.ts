@@ -1,6 +1,9 @@
 /** What UCX does in a process that may open few more files: prints errors, and what is received. */
 import { setTimeout as delay } from "node:timers/promises";
+import { errno } from "../../bindings/libc.ts";
+import { littleEndian } from "../../src/ffi/endian.ts";
 import { libc } from "../../src/ffi/libc.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { leaveFiles } from "../support/few_files.ts";
 
@@ -35,7 +38,8 @@ for (let i = 0; i < 10_000; i++) alice.poll() + bob.poll(); // connects before e
 // Deno itself may end for want of descriptors while it waits: only ours fail.
 const own = libc().files;
 const put = (files: typeof own) => Object.defineProperty(libc(), "files", { value: files, configurable: true });
-put({ ...own, eventfd: () => -1 });
+const place = new DataView(ffiPort().memory(libc().sockets.__errno_location(), 4));
+put({ ...own, eventfd: () => (place.setInt32(0, errno.EMFILE, littleEndian), -1) });
 await Promise.all([first, sent]);
 const into = new Uint8Array(1);
 async function exchange(content: number): Promise<void> {

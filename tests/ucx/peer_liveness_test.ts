@@ -4,11 +4,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { errno, libc as tables } from "../../bindings/libc.ts";
+import { libc } from "../../src/ffi/libc.ts";
 import { watchReadable } from "../../src/native/readable_watch.ts";
 import { PeerLiveness } from "../../src/ucx/peer_liveness.ts";
 import type { DescriptorSet } from "../../src/unix/mod.ts";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process_identity.ts";
 import { patiently, runScript } from "../support/child.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 import { openFiles } from "../support/open_files.ts";
 import { until } from "../support/until.ts";
 import { identityOf } from "./identity.ts";
@@ -125,6 +128,26 @@ test("any number of endpoints to a process take one descriptor, which is closed 
   watch.close();
   set?.close();
   assertEquals(openFiles(), before - 2);
+  await kill(child);
+});
+
+test("a process for which the system has no set, or no room in it, is looked for", async () => {
+  const { child, process } = start();
+  const before = openFiles();
+  for (const [call, code] of [["epoll_create1", errno.EMFILE], ["epoll_ctl", errno.ENOSPC]] as const) {
+    let set: DescriptorSet | undefined;
+    const watch = new PeerLiveness({ watchDescriptor: (descriptors) => void (set = descriptors) }, () => {});
+    const one = endpoint();
+    {
+      using calls = new FailingCalls(libc(), { files: tables.files });
+      calls.failNthWith(call, 1, code);
+      watch.watch(one, process);
+    }
+    assertEquals(watch.sees(one), false);
+    watch.close();
+    set?.close();
+    assertEquals(openFiles(), before);
+  }
   await kill(child);
 });
 

@@ -1,11 +1,15 @@
 /** Native code wakes the event loop, from any thread, without running JavaScript there. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { errno, libc as tables } from "../../bindings/libc.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { libc } from "../../src/ffi/libc.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
+import { SystemError } from "../../src/ffi/system_error.ts";
 import { createWakeup, type Wakeup } from "../../src/unix/wakeup.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 import { check, fc } from "../support/property.ts";
 import { openFiles } from "../support/open_files.ts";
 
@@ -89,4 +93,10 @@ test("however a wakeup ends, it settles, and never closes a file of the program"
   );
   thread.close();
   assert(openFiles() <= before + leftOpen + 2, `${openFiles()} open files, ${before} before, ${leftOpen} left`);
+});
+
+test("a wakeup for which there is no descriptor is an error that says so", () => {
+  using calls = new FailingCalls(libc(), { sockets: tables.sockets });
+  calls.failNthWith("socketpair", 1, errno.EMFILE);
+  assertThrows(() => createWakeup(), SystemError, "Cannot wait for native work: socketpair failed with EMFILE");
 });
