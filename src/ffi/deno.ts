@@ -19,7 +19,9 @@ interface DenoApi {
   readonly build: { readonly os: string; readonly arch: string };
   readonly permissions: {
     querySync(wanted: { readonly name: "ffi" | "read" | "write" | "net" }): { readonly state: string };
-    requestSync(wanted: { readonly name: "net"; readonly host: string }): { readonly state: string };
+    requestSync(
+      wanted: { readonly name: "ffi" } | { readonly name: "net"; readonly host: string },
+    ): { readonly state: string; readonly partial: boolean };
   };
   readonly env: { get(name: string): string | undefined };
   readonly internal: symbol;
@@ -103,6 +105,8 @@ class DenoPort implements FfiPort {
   /** Binding takes 1.2 ms: a program that takes few addresses does without. */
   #addressesUntilBound = 100;
   #getenv: ((name: string) => string | undefined) | undefined;
+  /** Whether FFI was granted in full, and need not be requested again. */
+  #isGranted = false;
 
   constructor(deno: DenoApi) {
     const { os, arch } = deno.build;
@@ -234,19 +238,26 @@ class DenoPort implements FfiPort {
     };
   }
 
+  // law ffi/needFfi: ffi/port
   /**
-   * Runs an operation that may fail for lack of a permission. A partial grant (`--allow-ffi=path`) is not enough: under
-   * it Deno refuses every operation on addresses, and looks for sonames in the current folder.
+   * Runs an operation that needs FFI, and requests all of it first: one question, to which `y` is enough. If it were
+   * Deno that asks, for one library, `y` would be a partial grant, as `--allow-ffi=path` and `--deny-ffi=path` are:
+   * under one, Deno looks for sonames in the current folder, and refuses operations on addresses.
    */
   #try<T>(doing: string, act: () => T): T {
+    if (!this.#isGranted) {
+      const { state, partial } = this.#deno.permissions.requestSync({ name: "ffi" });
+      if (state !== "granted" || partial) {
+        throw new FfiError(
+          `Cannot ${doing}: Deno did not grant FFI in full. Run with --allow-ffi (or -A), without a path or --deny-ffi.`,
+        );
+      }
+      this.#isGranted = true;
+    }
     try {
       return act();
     } catch (error) {
-      const granted = this.#deno.permissions.querySync({ name: "ffi" }).state === "granted";
-      const reason = granted
-        ? error instanceof Error ? error.message : error
-        : "Deno did not grant FFI in full. Run with --allow-ffi (or -A), or answer A when it asks.";
-      throw new FfiError(`Cannot ${doing}: ${reason}`, { cause: error });
+      throw new FfiError(`Cannot ${doing}: ${error instanceof Error ? error.message : error}`, { cause: error });
     }
   }
 }

@@ -9,6 +9,8 @@ import { cString } from "../../src/ffi/c_string.ts";
 import { check, fc } from "../support/property.ts";
 import { isBun, runScriptForJson, type ScriptOptions } from "../support/child.ts";
 import { collectGarbage } from "../support/collect.ts";
+import { needs } from "../support/needs.ts";
+import { answering, missingPrompts } from "../support/prompts.ts";
 
 /** Runs a script of `children/`. */
 function askChild(name: string, args: readonly string[], options: ScriptOptions): Promise<unknown> {
@@ -54,20 +56,38 @@ for (const [name, path, open] of [["libc.so.6", "libc.so.6", () => 0n], ["libm.s
   });
 }
 
+/** Grants of less than all FFI. */
+const partial = [
+  ["--deny-net"],
+  ["--deny-ffi"],
+  ["--allow-ffi=/usr/lib", "--allow-env"],
+  ["--allow-ffi", "--deny-ffi=/nonexistent"],
+];
+
+const noFfi =
+  /^FfiError: Cannot .*: Deno did not grant FFI in full\. Run with --allow-ffi \(or -A\), without a path or --deny-ffi/;
+
 // Permissions exist only in Deno: there is nothing to test in Bun.
-for (const permissions of isBun ? [] : [["--deny-net"], ["--deny-ffi"], ["--allow-ffi=/usr/lib", "--allow-env"]]) {
+for (const permissions of isBun ? [] : partial) {
   test(`Deno with ${permissions.join(" ")}: every error says which flag to add`, async () => {
     const outcomes = await askChild("permissions", [], { permissions }) as Record<string, string>;
     assertEquals(Object.keys(outcomes).length, 8);
-    for (const [name, outcome] of Object.entries(outcomes)) {
-      assertMatch(
-        outcome,
-        /^FfiError: Cannot .*: Deno did not grant FFI in full\. Run with --allow-ffi \(or -A\), or answer A/,
-        name,
-      );
-    }
+    for (const [name, outcome] of Object.entries(outcomes)) assertMatch(outcome, noFfi, name);
   });
 }
+
+// To the first thing that Deno itself would ask, y was an answer after which nothing worked: it granted one library.
+test(...needs(missingPrompts, "who is asked is asked once, and y is enough; after n every error says so"), async () => {
+  const child = new URL("./children/permissions.ts", import.meta.url);
+  for (const permissions of [[], ["--allow-ffi=/usr/lib"]]) {
+    const yes = await answering("y", child, [], permissions);
+    assertEquals(yes.questions, ["ffi access"]);
+    assertEquals(new Set(Object.values(JSON.parse(yes.last))), new Set(["ok"]), yes.last);
+    const no = await answering("n", child, [], permissions);
+    assertEquals(no.questions, ["ffi access"]);
+    for (const outcome of Object.values(JSON.parse(no.last))) assertMatch(String(outcome), noFfi);
+  }
+});
 
 test("nothing but --allow-ffi is needed", async () => {
   const outcomes = await askChild("permissions", [], { permissions: ["--allow-ffi"] }) as Record<string, string>;

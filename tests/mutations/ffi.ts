@@ -58,6 +58,15 @@ export const ffiMutations: readonly Mutation[] = [
   ...law("ffi/needNetwork", [
     ['host: at }).state === "granted"', 'host: at }).state !== ""', "A connection that is not permitted is attempted."],
   ]),
+  ...law("ffi/needFfi", [
+    [
+      "    if (!this.#isGranted) {\n",
+      "    if (false) {\n",
+      "Who answers y when asked for FFI has granted too little of it.",
+    ],
+    ['state !== "granted" || partial', 'state !== "granted"', "A library is looked for in the current folder."],
+    ['"granted" || partial', '"granted" && partial', "Without FFI an error does not say which flag to add."],
+  ]),
   ...law("ffi/denoPort", [
     ['  checkVersion("deno", api.version.deno);\n', "", "A Deno that is too old fails later, by whatever it lacks."],
   ]),
