@@ -3,7 +3,19 @@
  *
  * @module
  */
-import { checkPath, ffiPort, missingFile, namingErrors, nodeBuiltin, systemErrorOf } from "../ffi/mod.ts";
+import {
+  checkPath,
+  cString,
+  ffiPort,
+  libc,
+  missingFile,
+  namingErrors,
+  NativeArena,
+  nodeBuiltin,
+  readString,
+  readTextFile,
+  systemErrorOf,
+} from "../ffi/mod.ts";
 import { NpyError } from "./error.ts";
 
 /** A sequential sink of bytes. */
@@ -24,29 +36,36 @@ function missingFolder(path: string | URL): string {
   return hint === "There is no such file" ? "Its folder does not exist: make it first" : hint;
 }
 
-// law files/checkNotMapped: files/open_npy
+/** The most of the list of mappings that is read, in bytes: more than the system allows a process to have. */
+const maxList = 1 << 24;
+
+// law files/checkNotMapped: files/open_npy, files/new_file
 /**
  * Refuses a file that this process has mapped: if it is truncated, its views, perhaps those to be written, end there,
- * and if it is replaced, they are no longer the file's.
+ * and if it is replaced, they are no longer the file's. libc reads the list: to Deno's own, that needs permission.
+ *
+ * @param file its descriptor, not yet truncated
  */
-function checkNotMapped(path: string | URL): void {
-  const fs = nodeBuiltin("node:fs");
-  let mapped = "";
-  let marks: string[] = [];
-  try {
-    const { dev, ino } = fs.statSync(path, { bigint: true });
-    const device = [dev >> 8n & 0xfffn | dev >> 32n & ~0xfffn, dev & 0xffn | dev >> 12n & ~0xffn];
-    // The list has one name of each file, with newlines escaped, and other numbers for some file systems.
-    marks = [
-      ` ${device.map((part) => part.toString(16).padStart(2, "0")).join(":")} ${ino} `,
-      ` ${fs.realpathSync(path)}\n`,
-    ];
-    mapped = fs.readFileSync("/proc/self/maps", "utf8");
-  } catch {
-    return; // there is no such file, or Deno may not look
-  }
+function checkNotMapped(path: string | URL, file: number): void {
+  const { dev, ino, size } = nodeBuiltin("node:fs").fstatSync(file, { bigint: true });
+  if (size === 0n) return;
+  const device = [dev >> 8n & 0xfffn | dev >> 32n & ~0xfffn, dev & 0xffn | dev >> 12n & ~0xffn];
+  // The list has one name of each file, with newlines escaped, and other numbers for some file systems.
+  const marks = [
+    ` ${device.map((part) => part.toString(16).padStart(2, "0")).join(":")} ${ino} `,
+    ` ${nameOf(file)}\n`,
+  ];
+  const mapped = readTextFile("/proc/self/maps", maxList) ?? "";
   if (!marks.some((mark) => mapped.includes(mark))) return;
   throw new NpyError(`Cannot write ${path}: a view of it is open (openNpy). Close that first, or write another file`);
+}
+
+/** The path of an open file, without symbolic links. */
+function nameOf(file: number): string {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(4096); // PATH_MAX
+  const length = libc().files.readlink(cString(`/proc/self/fd/${file}`), address, BigInt(bytes.length));
+  return readString(address, Math.max(0, Number(length)));
 }
 
 /** A file that is being written beside the one that it will replace. */
@@ -96,7 +115,7 @@ function replaceable(path: string): string | null {
 /** Reasons not to write at all: writing in place would destroy what is there. */
 const noRoom: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT"]);
 
-// law files/openBeside: files/new_file
+// law files/openBeside: files/new_file, files/open_npy
 /**
  * Opens a new file in the folder of the one that it will replace; null where that cannot be done or is not allowed.
  *
@@ -109,7 +128,13 @@ function openBeside(path: string | URL): Beside | null {
     if (target === null) return null;
     const beside = `${folderOf(target)}/.causeway-${crypto.randomUUID()}.tmp`; // names have a maximum length
     const old = fs.existsSync(target) ? fs.openSync(target, "r+") : null; // throws if it may not be written
-    if (old !== null) fs.closeSync(old);
+    if (old !== null) {
+      try {
+        checkNotMapped(path, old);
+      } finally {
+        fs.closeSync(old);
+      }
+    }
     // Nobody else may open it while its permissions are not yet those of the old one.
     const file = fs.openSync(beside, "wx", old === null ? 0o666 : 0o600);
     if (takesPlaceOf(target, file)) return { file, path: beside, target };
@@ -153,14 +178,35 @@ function replace({ file, path, target }: Beside): void {
   }
 }
 
+// law files/openInPlace: files/new_file, files/open_npy
+/**
+ * Opens a file to be written from its start, and creates it if there is none.
+ *
+ * @throws {NpyError} if it is mapped; it is as it was then
+ */
+function openInPlace(path: string | URL): number {
+  const fs = nodeBuiltin("node:fs");
+  const { O_CREAT, O_WRONLY } = fs.constants;
+  const file = fs.openSync(path, O_WRONLY | O_CREAT, 0o666);
+  try {
+    if (fs.fstatSync(file).isFile()) { // a pipe has no length
+      checkNotMapped(path, file);
+      fs.ftruncateSync(file);
+    }
+    return file;
+  } catch (error) {
+    fs.closeSync(file);
+    throw error;
+  }
+}
+
 // law files/createFile: files/new_file
 /** Creates a file, which replaces an existing one once it is complete. Where that cannot be done it is truncated. */
 export function createFile(path: string | URL): NewFile {
   const fs = nodeBuiltin("node:fs");
   checkPath("write", path);
-  checkNotMapped(path);
   const beside = namingErrors(`write ${path}`, () => openBeside(path));
-  const file = beside?.file ?? namingErrors(`write ${path}`, () => fs.openSync(path, "w"), () => missingFolder(path));
+  const file = beside?.file ?? namingErrors(`write ${path}`, () => openInPlace(path), () => missingFolder(path));
   let isOpen = true;
   const close = () => {
     isOpen = false;

@@ -1,5 +1,5 @@
 /** What is at a path while a file is written, after it was written, and after that has failed. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -25,8 +25,9 @@ import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { readNpy, readNpz, StridedMemoryView, SystemError, writeNpy, writeNpz } from "../../mod.ts";
 import { createFile } from "../../src/files/new_file.ts";
-import { isBun, runScript, startScript } from "../support/child.ts";
+import { isBun, runScript, runScriptForJson, startScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
+import { answering, missingPrompts } from "../support/prompts.ts";
 import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -89,11 +90,11 @@ test("what was at a path stays there until the new file is complete, and stays i
 
 test("a file with several names, and what is no file, is written in place", async () => {
   const path = join(scratchFolder(), "file.npy");
-  writeFileSync(path, "before");
+  writeFileSync(path, "before".repeat(100)); // longer than what is written
   linkSync(path, `${path}-too`);
   await writeNpy(path, view);
   using same = await readNpy(`${path}-too`);
-  assertEquals(same.toArray(), [0, 1, 2]);
+  assertEquals([same.toArray(), statSync(path).size], [[0, 1, 2], 128 + view.nbytes]);
   await writeNpy("/dev/null", view);
   assert(statSync("/dev/null").isCharacterDevice());
   const link = join(scratchFolder(), "link.npy");
@@ -244,15 +245,52 @@ test(
     const path = join(folder, "a.npy");
     writeFileSync(path, "before");
     const { ino } = statSync(path);
-    const sources = fileURLToPath(new URL("../../", import.meta.url));
     for (const [allowed, isSame] of [[path, true], [folder, false]] as const) {
-      const files = [`--allow-read=${sources},/proc,${allowed}`, `--allow-write=${allowed}`];
-      const permissions = ["--allow-ffi", "--allow-env", ...files];
+      const files = [`--allow-read=${allowed}`, `--allow-write=${allowed}`];
+      const permissions = ["--allow-ffi", ...files];
       const script = new URL("./write_child.ts", import.meta.url);
       const { code, stderr } = await runScript(script, { args: [path], permissions });
       assertEquals(code, 0, stderr);
       using read = await readNpy(path);
       assertEquals([read.toArray(), statSync(path).ino === ino], [[0, 1, 2], isSame]);
+    }
+  },
+);
+
+// Without the permission to look whether it is mapped, the file was truncated: SIGBUS ended the process.
+test(
+  ...needs(isBun ? "Bun has no permissions" : null, "a mapped file is not written, whatever else Deno permits"),
+  async () => {
+    const folder = scratchFolder();
+    const path = join(folder, "a.npy");
+    const script = new URL("./write_mapped_child.ts", import.meta.url);
+    const grants = [
+      [`--allow-write=${path}`],
+      [`--allow-write=${path}`, `--allow-read=${path}`],
+      [`--allow-write=${folder}`, `--allow-read=${folder}`],
+      ["--allow-write", "--allow-read"],
+    ];
+    const array = StridedMemoryView.arange(10_000);
+    for (const grant of grants) {
+      await writeNpy(path, array);
+      const permissions = ["--allow-ffi", ...grant];
+      const [error, values] = await runScriptForJson(script, { args: [path], permissions }) as [string, number[]];
+      assertStringIncludes(error, "a view of it is open", `${grant}`);
+      assertEquals(values, array.toArray());
+    }
+  },
+);
+
+test(
+  ...needs(missingPrompts, "to write a file, Deno asks for that file alone, whether it is there or not"),
+  async () => {
+    const path = join(scratchFolder(), "a.npy");
+    const script = new URL("./write_child.ts", import.meta.url);
+    for (let i = 0; i < 2; i++) {
+      const { questions } = await answering("y", script, [path], ["--allow-ffi"]);
+      assertEquals(questions, [`write access to "${path}"`]);
+      using read = await readNpy(path);
+      assertEquals(read.toArray(), [0, 1, 2]);
     }
   },
 );

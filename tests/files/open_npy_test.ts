@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { NpyError, openNpy, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
 import { headerOf, npy } from "../support/npy_files.ts";
+import { openFiles } from "../support/open_files.ts";
 
 const file = () => npy(headerOf("<i4", [2, 3], "True"), new Uint8Array(Int32Array.of(1, 2, 3, 4, 5, 6).buffer));
 
@@ -54,11 +55,13 @@ test("a file is not written over while a view of it is open, and nothing is lost
   linkSync(path, link); // the list of mappings has the first name alone, and escapes newlines
   copyFileSync(path, other);
   using second = openNpy(other);
+  const open = openFiles();
   for (const to of [path, link, other]) {
     for (const write of [() => writeNpy(to, view), () => writeNpz(to, { view })]) {
       await assertRejects(write, NpyError, "a view of it is open");
     }
   }
+  assertEquals(openFiles(), open);
   assertEquals(second.sliced(0).toArray(), [1, 3, 5]);
   assertEquals([readFileSync(path), view.sliced(0).toArray()], [before, [1, 3, 5]]);
   const copy = view.copy();

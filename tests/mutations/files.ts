@@ -41,6 +41,7 @@ export const filesMutations: readonly Mutation[] = [
     ["status?.isSymbolicLink() !== true", "true", "A link becomes a file."],
   ]),
   ...law("files/openBeside", [
+    ["        checkNotMapped(path, old);\n", "", "A view is of a file that is no longer there."],
     ["return uid === old.uid && gid === old.gid;", "return true;", "A file of another user becomes this one's."],
     [
       "    fs.unlinkSync(beside);\n    return null;",
@@ -53,6 +54,16 @@ export const filesMutations: readonly Mutation[] = [
       "",
       "Where there is no room for a file the old one is lost.",
     ],
+  ]),
+  ...law("files/openInPlace", [
+    [
+      "      checkNotMapped(path, file);\n",
+      "",
+      "Where only the file may be written, an array is lost when it is written to its file.",
+    ],
+    ["if (fs.fstatSync(file).isFile())", "if (true)", "A pipe cannot be written."],
+    ["      fs.ftruncateSync(file);\n", "", "A file that is written in place ends in what it had."],
+    ["    fs.closeSync(file);\n", "", "A refused file stays open."],
   ]),
   ...law("files/replace", [
     ["  takesPlaceOf(target, file);", "", "A file that was made secret meanwhile is readable for all."],
