@@ -3,11 +3,10 @@
  *
  * @module
  */
-import { execFileSync } from "node:child_process";
 import { Cuda } from "../cuda/mod.ts";
 import { decodeVersion, libcuda, libcudart, libnvrtc } from "../driver/mod.ts";
 import type { SymbolTable } from "../../bindings/abi.ts";
-import { findInterpreters, listPackagesSource, pythonLibrary } from "../python/mod.ts";
+import { findInterpreters, type InstalledPackages, listPackages, pythonLibrary } from "../python/mod.ts";
 import {
   FfiError,
   ffiPort,
@@ -60,14 +59,7 @@ export interface DoctorReport {
   readonly gpus: readonly GpuReport[];
   readonly ucx: { readonly version: string; readonly transports: readonly string[]; readonly hasCuda: boolean } | null;
   /** The interpreter that `Python.open()` would use; null if there is none. */
-  readonly python: PythonReport | null;
-}
-
-/** An interpreter, and the versions of the packages that exchange arrays; null where one is missing. */
-export interface PythonReport {
-  readonly path: string;
-  readonly version: string;
-  readonly packages: { readonly [name: string]: string | null };
+  readonly python: InstalledPackages | null;
 }
 
 /** What the report needs to know about a library. */
@@ -127,27 +119,12 @@ export function examine(): DoctorReport {
     ],
     ...examineCuda(),
     ucx: examineUcx(),
-    python: interpreter === undefined ? null : examinePython(interpreter.executable),
+    python: interpreter === undefined ? null : listPackages(interpreter.executable, packages),
   };
 }
 
 /** The packages with which arrays are exchanged. */
 const packages = ["numpy", "pyarrow", "torch", "cupy-cuda13x", "numba-cuda", "jax", "cuda-core"];
-
-/** Queries an interpreter in a separate process: loading one here would change this process. */
-function examinePython(python: string): PythonReport | null {
-  try {
-    return JSON.parse(
-      execFileSync(python, ["-c", listPackagesSource, ...packages], {
-        encoding: "utf8",
-        timeout: 10_000,
-        stdio: "pipe",
-      }),
-    );
-  } catch {
-    return null; // no such program, or one that does not answer: either way no Python is found
-  }
-}
 
 function inspect<T extends SymbolTable>({ library, cost, fix, version }: Subject<T>): LibraryReport {
   const { name } = library;
@@ -242,7 +219,7 @@ export function format(report: DoctorReport): string {
   return lines.join("\n");
 }
 
-function formatPython(python: PythonReport | null): string[] {
+function formatPython(python: InstalledPackages | null): string[] {
   if (python === null) {
     const chosen = ffiPort().env("CAUSEWAY_PYTHON");
     return chosen

@@ -4,7 +4,7 @@
  * @module
  */
 import { cString, ffiPort, libc, NativeArena } from "../ffi/mod.ts";
-import { describeInstallationSource } from "./guest_source.ts";
+import { describeInstallationSource, listPackagesSource } from "./guest_source.ts";
 
 /** An interpreter's own description. */
 export interface Installation {
@@ -25,8 +25,8 @@ export interface Installation {
  */
 export function* findInterpreters(home?: string): Generator<Installation> {
   for (const program of programs(home)) {
-    const found = ask(program);
-    if (found !== null) yield found;
+    const found = ask(program, describeInstallationSource);
+    if (found !== null) yield found as Installation; // what the script prints
   }
 }
 
@@ -39,11 +39,27 @@ function programs(home: string | undefined): string[] {
   return [...folders.map((folder) => `${folder}/bin/python3`), "python3", "/usr/bin/python3"];
 }
 
-/** Asks an interpreter to describe itself, in a separate process. */
-function ask(program: string): Installation | null {
-  const output = outputOf(`${quoted(program)} -c ${quoted(describeInstallationSource)} 2>/dev/null </dev/null`);
+/** An interpreter, and the versions of packages; null where one is missing. */
+export interface InstalledPackages {
+  readonly path: string;
+  readonly version: string;
+  readonly packages: { readonly [name: string]: string | null };
+}
+
+/** Asks an interpreter which of these packages it has. Null if there is no such program, or it is not a Python. */
+export function listPackages(program: string, names: readonly string[]): InstalledPackages | null {
+  return ask(program, listPackagesSource, ...names) as InstalledPackages | null; // what the script prints
+}
+
+/** What comes before a script: `python -c` would import the current folder's `json.py` instead of Python's. */
+const withoutCurrentFolder = "import sys\nsys.path[:] = filter(None, sys.path)\n";
+
+// law python/ask: python/open
+/** What a script prints as JSON in an interpreter of its own process. */
+function ask(program: string, script: string, ...args: readonly string[]): unknown {
+  const words = [program, "-c", withoutCurrentFolder + script, ...args].map(quoted).join(" ");
   try {
-    return JSON.parse(output) as Installation; // what the script prints
+    return JSON.parse(outputOf(`${words} 2>/dev/null </dev/null`));
   } catch {
     return null; // no such program, or not a Python
   }

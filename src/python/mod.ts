@@ -26,9 +26,8 @@
  * @module
  */
 export { PythonError } from "./error.ts";
-export { findInterpreters } from "./find_interpreter.ts";
+export { findInterpreters, type InstalledPackages, listPackages } from "./find_interpreter.ts";
 export { pythonLibrary } from "./find_library.ts";
-export { listPackagesSource } from "./guest_source.ts";
 export { Keywords, kwargs } from "./keywords.ts";
 export type { PyObject, PythonValueOptions } from "./object.ts";
 export { type AsyncCallOptions, type OpenPythonOptions, Python } from "./python.ts";

@@ -77,6 +77,14 @@ test("the checker that CAUSEWAY_CHECK requests is loaded with the command line",
   assertStringIncludes(stdout, "1 checked");
 });
 
+// It said that the interpreter was none: to start it as a program, Deno would have needed more permissions.
+test("the report is the same where Deno grants FFI alone", async () => {
+  const main = new URL("../../src/cli/main.ts", import.meta.url);
+  const ask = (permissions: string[]) => runScript(main, { args: ["doctor", "--json"], permissions });
+  const [least, all] = await Promise.all([ask(["--allow-ffi"]), ask(["-A"])]);
+  assertEquals(JSON.parse(least.stdout), JSON.parse(all.stdout), least.stderr);
+});
+
 test("two GPUs are shown as a table of which can read which", () => {
   const gpu = { name: "X", uuid: "GPU-0", pciBusId: "0000:00:06.0", computeCapability: "9.0", totalMemory: 8e9 };
   const report: DoctorReport = {

@@ -3,6 +3,9 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const pythonMutations: readonly Mutation[] = [
+  ...law("python/ask", [
+    ["withoutCurrentFolder + script", "script", "Where a program has a json.py no Python is found."],
+  ]),
   ...law("python/whereMissing", [
     [
       'typeof program === "string" && program !== ""',

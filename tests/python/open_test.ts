@@ -60,6 +60,18 @@ test(title, options, async () => {
   }
 });
 
+// An interpreter that was asked there "is no interpreter".
+test(needs(missing, "a program may be in a folder with a json.py or a platform.py")[0], options, async () => {
+  const cwd = scratchFolder();
+  for (const name of ["json", "platform", "sysconfig"]) writeFileSync(join(cwd, `${name}.py`), "raise SystemExit(1)\n");
+  const env = { ...cleared, CAUSEWAY_PYTHON: executable };
+  const { stdout, stderr } = await runScript(script, { args: ["{}"], env, cwd });
+  assertEquals(JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "{}").executable, executable, stderr);
+  const main = new URL("../../src/cli/main.ts", import.meta.url);
+  const report = JSON.parse((await runScript(main, { args: ["doctor", "--json"], env, cwd })).stdout);
+  assertEquals(report.python?.path, executable);
+});
+
 test("an option that is no path, or no stream, is refused, also when Python runs already", () => {
   for (const value of [5, null, {}, true] as unknown[] as string[]) {
     assertThrows(
