@@ -18,7 +18,9 @@ interface DenoApi {
   readonly version: { readonly deno: string };
   readonly build: { readonly os: string; readonly arch: string };
   readonly permissions: {
-    querySync(wanted: { readonly name: "ffi" | "read" | "write" | "net" }): { readonly state: string };
+    querySync(
+      wanted: { readonly name: "net" } | { readonly name: "read" | "write"; readonly path: string },
+    ): { readonly state: string };
     requestSync(
       wanted: { readonly name: "ffi" } | { readonly name: "net"; readonly host: string },
     ): { readonly state: string; readonly partial: boolean };
@@ -206,10 +208,11 @@ class DenoPort implements FfiPort {
     (Reflect.get(globalThis, "addEventListener") as (type: "unload", act: () => void) => void)("unload", act);
   }
 
-  mayUseFiles(folder?: string): boolean {
+  mayUseFiles(folder: string): boolean {
     const { permissions } = this.#deno;
-    const where = folder === undefined ? {} : { path: folder };
-    return (["read", "write"] as const).every((name) => permissions.querySync({ name, ...where }).state === "granted");
+    return (["read", "write"] as const).every((name) =>
+      permissions.querySync({ name, path: folder }).state === "granted"
+    );
   }
 
   // law ffi/needNetwork: ffi/port, ucx/secret

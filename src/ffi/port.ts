@@ -134,12 +134,8 @@ export interface FfiPort {
    */
   atUnload(act: () => void): void;
 
-  /**
-   * Whether the program may read and write files without prompting the user.
-   *
-   * @param folder those in this folder. Default: all files
-   */
-  mayUseFiles(folder?: string): boolean;
+  /** Whether the program may read and write all files in a folder without prompting the user. */
+  mayUseFiles(folder: string): boolean;
 
   /**
    * Requests permission to use the network, if the runtime has permissions. Without it, `node:net` may end the process.

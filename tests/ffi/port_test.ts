@@ -99,10 +99,11 @@ test("files may be used where both reading and writing are permitted, and asking
   const ask = (...permissions: string[]) => askChild("files", [], { permissions });
   assertEquals(await ask("-A"), true);
   assertEquals(await ask("--allow-read", "--allow-write"), true);
+  assertEquals(await ask("--allow-read=/tmp/causeway", "--allow-write=/tmp"), true);
   // Bun has no permissions.
   assertEquals(await ask("--allow-ffi"), isBun);
   assertEquals(await ask("--allow-read"), isBun);
-  assertEquals(await ask("--allow-write", "--allow-read=/tmp"), isBun);
+  assertEquals(await ask("--allow-write", "--allow-read=/tmp/causeway/a"), isBun);
 });
 
 test("network access is requested where needed, and no more of it; the error says which flag to add", async () => {

@@ -3,6 +3,11 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const deviceKernelMutations: readonly Mutation[] = [
+  ...law("device/cacheFolder", [
+    ["|| !port.mayUseFiles(place)", "", "A program that may not use files stops to ask for a cache."],
+    ["mayUseFiles(place)", 'mayUseFiles("/")', "A program that may use the cache's folder alone compiles each time."],
+    [' || place === "off"', "", "A cache that is off is a folder."],
+  ]),
   ...law("device/withoutDigest", [
     [
       'if (digest.some((byte, i) => byte !== file[i])) throw new Error("damaged");',

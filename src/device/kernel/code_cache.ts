@@ -6,17 +6,17 @@
  */
 import { ffiPort, nodeBuiltin } from "../../ffi/mod.ts";
 
+// law device/cacheFolder: device/kernel/compiler
 /**
- * The cache's folder: `CAUSEWAY_CACHE`, or the user's cache folder. Null if caching is off (`CAUSEWAY_CACHE=off`), or
- * if the program may not use files: a cache does not justify requesting a permission.
+ * The cache's folder: `CAUSEWAY_CACHE`, or one in the user's cache folder. Null if caching is off
+ * (`CAUSEWAY_CACHE=off`), or if the program may not use that folder: a cache does not justify requesting a permission.
  */
 function folder(): string | null {
   const port = ffiPort();
-  const chosen = port.env("CAUSEWAY_CACHE");
-  if (chosen === "off" || !port.mayUseFiles()) return null;
-  if (chosen) return chosen;
-  const base = port.env("XDG_CACHE_HOME") || (port.env("HOME") ? `${port.env("HOME")}/.cache` : undefined);
-  return base === undefined ? null : `${base}/causeway`;
+  const home = port.env("HOME");
+  const base = port.env("XDG_CACHE_HOME") || (home ? `${home}/.cache` : "");
+  const place = port.env("CAUSEWAY_CACHE") || (base && `${base}/causeway`);
+  return place === "" || place === "off" || !port.mayUseFiles(place) ? null : place;
 }
 
 /**

@@ -13,7 +13,10 @@ import { LibraryNotFoundError } from "../../../src/ffi/errors.ts";
 import { libc } from "../../../src/ffi/libc.ts";
 import { openLibrary } from "../../../src/ffi/library.ts";
 import { cString } from "../../../src/ffi/c_string.ts";
+import { isBun, runScriptForJson } from "../../support/child.ts";
 import { needs } from "../../support/needs.ts";
+import { answering, missingPrompts } from "../../support/prompts.ts";
+import { scratchFolder } from "../../support/scratch.ts";
 
 function missingCompiler(): string | null {
   try {
@@ -146,10 +149,38 @@ test("code is generated once per key, and again if the file is damaged", () => {
     assertEquals(cached(["a", "b"], make), Uint8Array.of(1, 2, 3, 3));
     setCache("off");
     assertEquals(cached(["a", "b"], make), Uint8Array.of(1, 2, 3, 4));
-    setCache("/proc/no/such/folder");
     assertEquals(cached(["a", "b"], make), Uint8Array.of(1, 2, 3, 5));
+    setCache("/proc/no/such/folder");
+    assertEquals(cached(["a", "b"], make), Uint8Array.of(1, 2, 3, 6));
   } finally {
     setCache("off");
     rmSync(folder, { recursive: true });
   }
+});
+
+// The cache was not used unless all of the disk could be.
+test("Deno's program has a cache if it may use that folder, and does without one otherwise", async () => {
+  const folder = scratchFolder();
+  const script = new URL("./cached_child.ts", import.meta.url);
+  const isMade = async (...permissions: string[]) => {
+    const env = { CAUSEWAY_CACHE: undefined, XDG_CACHE_HOME: folder };
+    const [made, code] = await runScriptForJson(script, { permissions: ["--allow-ffi", ...permissions], env }) as [
+      boolean,
+      number[],
+    ];
+    assertEquals(code, [1, 2, 3]);
+    return made;
+  };
+  const own = `${folder}/causeway`;
+  const neither = [await isMade(), await isMade(`--allow-write=${own}`), await isMade(`--allow-read=${own}`)];
+  assertEquals(neither, isBun ? [true, false, false] : [true, true, true]);
+  const both = [`--allow-read=${own}`, `--allow-write=${own}`];
+  assertEquals([await isMade(...both), await isMade(...both)], [!isBun, false]);
+});
+
+test(...needs(missingPrompts, "nobody is asked for a cache"), async () => {
+  setCache(scratchFolder());
+  const { questions, last } = await answering("y", new URL("./cached_child.ts", import.meta.url), [], ["--allow-ffi"]);
+  setCache("off");
+  assertEquals([questions, last], [[], "[true,[1,2,3]]"]);
 });
