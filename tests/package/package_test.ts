@@ -424,6 +424,32 @@ testOnce(
   },
 );
 
+// "Cannot find module '../room_simulator.js'": it was looked for beside the Worker's own file.
+testOnce(
+  ...needs(deno?.missing ?? null, "Deno loads a simulator and a checker in Workers of either kind, too"),
+  () => {
+    const [program = ""] = deno?.command ?? [];
+    write(
+      "worker.js",
+      `import { Cuda } from "causeway";
+      import { parentPort } from "node:worker_threads";
+      using cuda = Cuda.simulate({ check: true });
+      const post = parentPort === null ? postMessage : (message) => parentPort.postMessage(message);
+      post(cuda.devices.length);`,
+    );
+    const main = write(
+      "workers.js",
+      `import { Worker as NodeWorker } from "node:worker_threads";
+      const url = new URL("worker.js", import.meta.url);
+      const threads = [new NodeWorker(url), new Worker(url, { type: "module" })];
+      threads[0].on("message", (count) => console.log(count));
+      threads[1].onmessage = ({ data }) => (console.log(data), threads[1].terminate());`,
+    );
+    const printed = run([program, "run", "--allow-ffi", "--allow-read", "--no-prompt", main], installed().project);
+    assertEquals(printed, "1\n1\n");
+  },
+);
+
 /** The package's files that a program has loaded in Bun at two times: before and after it used a simulated GPU. */
 const loading = `import { Cuda, StridedMemoryView } from "causeway";
 import { createRequire } from "node:module";

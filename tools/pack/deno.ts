@@ -3,7 +3,8 @@
  * rooms when something of them is first used, as few programs do.
  *
  * Only `require` loads a module in the middle of a call. A module of Deno's has none before it makes one, which takes
- * 20 ms; in a bundle of Deno's there is one, and the bundle has the rooms.
+ * 20 ms; in a bundle of Deno's there is one, and the bundle has the rooms. The global one of a `node:worker_threads`
+ * Worker is its file's, and looks for the rooms beside that.
  *
  * @module
  */
@@ -40,7 +41,8 @@ function loadingWhenUsed(code: string): string {
       [];
     if (declaration === undefined) throw new Error(`${user} does not import ${room}`);
     const make = `process.getBuiltinModule("node:module").createRequire(import.meta.url)`;
-    const load = `typeof require === "undefined" ? ${make}("../${room}.js") : require("../${room}.js")`;
+    const hasNone = 'typeof require === "undefined" || require === globalThis.require';
+    const load = `${hasNone} ? ${make}("../${room}.js") : require("../${room}.js")`;
     changed = changed.replace(declaration, `let loaded_${room};\nconst ${room} = () => loaded_${room} ??= (${load});`);
     for (const [, exported, name] of names.matchAll(/(\w+) as (\w+)/g)) {
       const uses = new RegExp(`(?<!\\w|[^.]\\.)${name}\\b(?!:)`, "g"); // no member of another object
