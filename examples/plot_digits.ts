@@ -1,9 +1,9 @@
 /**
  * From a file to a GPU, through a kernel, to a picture: how much ink 1797 handwritten digits have.
  *
- *     deno run -A examples/plot_digits.ts ink.png        (or bun examples/plot_digits.ts ink.png)
+ *     deno run --allow-ffi --allow-read --allow-env=NODE_ENV --allow-write=ink.png examples/plot_digits.ts ink.png
  *
- * Without a GPU it runs on the simulator, which interprets the kernel. ECharts plots, resvg makes a PNG. It prints:
+ * In Bun, `bun examples/plot_digits.ts ink.png`. Without a GPU the simulator runs the kernel. It prints:
  *
  * ```text
  * uint8 (1797, 8, 8) on Simulated GPU 0

@@ -2,7 +2,7 @@
  * From a Vortex file to Polars and to DuckDB: TypeScript reads the requested columns, and passes them on as an Arrow
  * stream.
  *
- *     deno run -A examples/query_trips.ts        (or bun examples/query_trips.ts)
+ *     deno run --allow-ffi --allow-read examples/query_trips.ts        (or bun examples/query_trips.ts)
  *
  * Polars and DuckDB (which takes streams through PyArrow) come from the Python that is found: the one that
  * CAUSEWAY_PYTHON names, or that of the active virtualenv, after `pip install polars duckdb pyarrow`. It prints:

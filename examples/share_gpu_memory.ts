@@ -1,9 +1,9 @@
 /**
  * A pipeline over two processes that share the memory of a GPU: the owner writes frames, the other process squares them
- * in place, the owner reads them. In two terminals, with Deno, Bun (`bun` for `deno run -A`), or one of each:
+ * in place, the owner reads them. In two terminals, with Deno, Bun (`bun examples/...`), or one of each:
  *
- *     deno run -A examples/share_gpu_memory.ts owner
- *     deno run -A examples/share_gpu_memory.ts user
+ *     deno run --allow-ffi --allow-read examples/share_gpu_memory.ts owner
+ *     deno run --allow-ffi --allow-read examples/share_gpu_memory.ts user
  *
  * Three places take turns, ordered by events. Without a GPU pass `simulate`, for both in one process. It prints:
  *

@@ -2,11 +2,11 @@
  * A server with torch in its process, which keeps answering while torch computes. It dreams of digits: noise becomes
  * one of the digits in `digits.npy`, in six steps, each streamed when it is done.
  *
- *     PORT=3000 bun examples/torch_server.ts  (or deno serve -A --host 127.0.0.1 --port 3000 examples/torch_server.ts)
+ *     deno serve --allow-ffi --allow-read --allow-env=PORT --host 127.0.0.1 --port 3000 examples/torch_server.ts
  *     curl -N 'localhost:3000/dream?seed=1'   (and meanwhile: curl localhost:3000)
  *
- * torch comes from the Python that is found: the one of CAUSEWAY_PYTHON, of an active virtualenv, or on PATH. `/`
- * returns the number of torch calls in progress, such as `1`; the answer to `/dream?seed=1` ends with
+ * (In Bun, `PORT=3000 bun examples/torch_server.ts`.) torch comes from the Python of CAUSEWAY_PYTHON, of an active
+ * virtualenv, or on PATH. `/` returns the number of torch calls in progress; the answer to `/dream?seed=1` ends with
  *
  * ```text
  * noise 0.5

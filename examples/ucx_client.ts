@@ -2,7 +2,8 @@
  * Two machines over UCX: sends a matrix every second to `ucx_server.ts`, and prints the sums of its columns. If the
  * server goes away, the client reconnects once it is back, and resends what it has not answered.
  *
- *     deno run -A examples/ucx_client.ts host port [count]      (or bun examples/ucx_client.ts host port)
+ *     deno run --allow-ffi --allow-env=CAUSEWAY_SECRET examples/ucx_client.ts host port [count]
+ *     bun examples/ucx_client.ts host port [count]
  *
  * Set `CAUSEWAY_SECRET` in the environment to the server's, if it has one. With three matrices, and a server that is
  * stopped after the first and restarted on its port, it prints:

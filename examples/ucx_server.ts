@@ -2,7 +2,8 @@
  * Two machines over UCX: receives matrices, and answers each with the sums of its columns. The other side is
  * `ucx_client.ts`.
  *
- *     deno run -A examples/ucx_server.ts [host] [port]      (or bun examples/ucx_server.ts)
+ *     deno run --allow-ffi --allow-env=CAUSEWAY_SECRET examples/ucx_server.ts [host] [port]
+ *     bun examples/ucx_server.ts [host] [port]
  *
  * The default host, 127.0.0.1, accepts only this machine; 0.0.0.0 accepts others. With `CAUSEWAY_SECRET` in the
  * environment of both sides, only clients that know it are accepted. SIGINT (Ctrl-C) or SIGTERM stops the server. After

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isBun, patiently } from "./support/child.ts";
-import { assertOutput, outputsOf, runProgram, startProgram } from "./support/example_programs.ts";
+import { assertOutput, flagsOf, outputsOf, runProgram, startProgram } from "./support/example_programs.ts";
 import { needs } from "./support/needs.ts";
 import { readPng } from "./support/png.ts";
 import { findPython, findPythonOrSystem } from "./support/python.ts";
@@ -24,6 +24,11 @@ test("every program is in the index with its command, says what it prints, and h
   const index = readFileSync(new URL("README.md", examples), "utf8");
   for (const program of programs) {
     assert(index.includes(`(${program})`), `examples/README.md has no link to ${program}`);
+    const flags = flagsOf(program).join(" "); // those with which it is run
+    assert(
+      new RegExp(`deno (?:run|serve) ${flags} .*${program}`).test(index),
+      `examples/README.md permits not ${flags}`,
+    );
     assert(outputsOf(program)[0], `${program} does not say what it prints, in a block marked text`);
     const lines = readFileSync(new URL(program, examples), "utf8").trimEnd().split("\n").length;
     assert(lines < 80, `${program} has ${lines} lines`);
@@ -92,10 +97,11 @@ const withTorch = findPythonOrSystem("torch");
 const torchMissing = typeof withTorch === "string" ? withTorch : null;
 test(...patient(torchMissing, "torch_server answers while torch computes, and streams a digit"), async () => {
   const env = { CAUSEWAY_PYTHON: typeof withTorch === "string" ? "" : withTorch.executable, VIRTUAL_ENV: undefined };
+  const permitted = ["--no-prompt", ...flagsOf("torch_server.ts")];
   // Port 0 is any free port; both runtimes print which.
   using server = startProgram("torch_server.ts", [], {
     env: { ...env, PORT: "0" },
-    ...(isBun ? {} : { runtimeArguments: ["serve", "-A", "--no-check", "--host", "127.0.0.1", "--port", "0"] }),
+    ...(isBun ? {} : { runtimeArguments: ["serve", ...permitted, "--no-check", "--host", "127.0.0.1", "--port", "0"] }),
   });
   const [, port] = await server.until(/http:\/\/[\w.]+:(\d+)/);
   const url = `http://127.0.0.1:${port}`;

@@ -37,10 +37,21 @@ export interface RunningProgram extends Disposable {
   readonly ended: Promise<number | null>;
 }
 
-/** Starts a program of `examples/`. It is killed after two minutes, and on disposal. */
+/** What Deno must permit to a program, as its comments say. */
+export function flagsOf(name: string): string[] {
+  const [, flags] = / deno (?:run|serve) ((?:--allow-\S+ )+)/.exec(readFileSync(new URL(name, folder), "utf8")) ?? [];
+  if (flags === undefined) throw new Error(`${name} does not say what Deno must permit`);
+  return flags.trim().split(" ");
+}
+
+/**
+ * Starts a program of `examples/`, in Deno with what its comments say is to be permitted. It is killed after two
+ * minutes, and on disposal.
+ */
 export function startProgram(name: string, args: readonly string[] = [], options: ProgramOptions = {}): RunningProgram {
   const { env: changes = {}, cwd, runtime = own } = options;
-  const [program = "", ...first] = runtime.command;
+  const [program = "", ...all] = runtime.command;
+  const first = all.flatMap((word) => word === "-A" ? ["--no-prompt", ...flagsOf(name)] : [word]);
   const env = Object.fromEntries(
     Object.entries({ ...process.env, ...changes }).filter(([, value]) => value !== undefined),
   );
