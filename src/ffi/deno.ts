@@ -20,7 +20,7 @@ interface DenoApi {
   readonly permissions: {
     querySync(
       wanted: { readonly name: "net" } | { readonly name: "read" | "write"; readonly path: string },
-    ): { readonly state: string };
+    ): { readonly state: string; readonly partial: boolean };
     requestSync(
       wanted: { readonly name: "ffi" } | { readonly name: "net"; readonly host: string },
     ): { readonly state: string; readonly partial: boolean };
@@ -218,7 +218,8 @@ class DenoPort implements FfiPort {
   // law ffi/needNetwork: ffi/port, ucx/secret
   needNetwork(doing: string, at: string): void {
     const { permissions } = this.#deno;
-    if (permissions.querySync({ name: "net" }).state === "granted") return;
+    const { state, partial } = permissions.querySync({ name: "net" }); // a request cannot name every address: none with a zone
+    if (state === "granted" && !partial) return;
     if (permissions.requestSync({ name: "net", host: at }).state === "granted") return;
     throw new FfiError(`Cannot ${doing}: Deno did not grant the network at ${at}. Run with --allow-net (or -A).`);
   }

@@ -107,7 +107,8 @@ test("files may be used where both reading and writing are permitted, and asking
 });
 
 test("network access is requested where needed, and no more of it; the error says which flag to add", async () => {
-  const ask = (permission: string, ...ats: string[]) => askChild("network", ats, { permissions: [permission] });
+  const ask = (permission: string, ...ats: string[]) =>
+    askChild("network", ats, { permissions: permission.split(" ") });
   const no = (at: string) =>
     isBun ? "ok" : `FfiError: Cannot call home: Deno did not grant the network at ${at}. Run with --allow-net (or -A).`;
   assertEquals(await ask("-A", "127.0.0.1:0", "nonesuch.invalid"), ["ok", "ok"]);
@@ -118,6 +119,8 @@ test("network access is requested where needed, and no more of it; the error say
     "ok",
     ...[...here.slice(1), "127.0.0.1:6"].map(no),
   ]);
+  // It was an error of getaddrinfo, EPERM.
+  assertEquals(await ask("--allow-net --deny-net=localhost", ...here), ["ok", "ok", no("localhost")]);
 });
 
 test("env agrees with the environment of the process, and needs nothing but --allow-ffi", async () => {

@@ -56,6 +56,7 @@ export const ffiMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ffi/needNetwork", [
+    [" && !partial", "", "An address that is denied is looked up."],
     ['host: at }).state === "granted"', 'host: at }).state !== ""', "A connection that is not permitted is attempted."],
   ]),
   ...law("ffi/needFfi", [
