@@ -104,7 +104,7 @@ export class StridedLayout {
   readonly sliceOffset!: number;
   /** Number of elements: the product of the extents, 1 for a scalar. */
   readonly volume!: number;
-  private facts: Facts | null = null;
+  #facts: Facts | null = null;
 
   /**
    * A layout with the given extents and strides, whose first element lies at offset 0.
@@ -253,7 +253,7 @@ export class StridedLayout {
 
   /** The smallest and the largest element offset, in elements from offset 0; [0, -1] if there are no elements. */
   get offsetBounds(): readonly [min: number, max: number] {
-    return this.facts?.offsetBounds ?? this.findBounds();
+    return this.#facts?.offsetBounds ?? this.findBounds();
   }
 
   /** The smallest element offset, in elements from offset 0; 0 if there are no elements. */
@@ -691,7 +691,7 @@ export class StridedLayout {
 
   /** The facts computed about the layout so far. */
   private found(): Facts {
-    return this.facts ??= new Facts();
+    return this.#facts ??= new Facts();
   }
 
   /** Computes {@linkcode StridedLayout.offsetBounds} on first use. */

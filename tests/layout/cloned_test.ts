@@ -12,7 +12,7 @@ const ways = {
 
 test("a layout that was cloned is made again from its fields, whatever properties were cached", async () => {
   await check(fc.property(layouts(), fc.boolean(), (layout, isAsked) => {
-    if (isAsked) assertEquals(typeof layout.isUnique, "boolean"); // computed facts are cached, and then cloned too
+    if (isAsked) assertEquals(typeof layout.isUnique, "boolean"); // what was computed is cached
     for (const [way, cloned] of Object.entries(ways)) {
       const left = cloned(layout);
       assert(!(left instanceof StridedLayout), way);
@@ -46,6 +46,21 @@ test("a slice with a step beyond the end of the axis is a layout that can be clo
     const offset = part.sliceOffset * itemsize;
     assert([...part.stridesInBytes.map((stride) => 2 * stride), offset].every(Number.isSafeInteger), `${part}`);
     assert(StridedLayout.from(structuredClone(part)).equals(part), `${part}`);
+  }));
+});
+
+// What was computed was a field as well: equal layouts were different once one of them had been asked for more.
+test("to what compares field by field, and in a message, a layout is its fields, whatever has been asked of it", () => {
+  check(fc.property(layouts(), (layout) => {
+    const { shape, strides, itemsize, sliceOffset, volume } = layout;
+    const same = StridedLayout.from({ shape, strides, itemsize, sliceOffset });
+    const { isUnique, isContiguousC, isContiguousF, isContiguousAny, offsetBounds, strideOrder, stridesInBytes } = same;
+    assertEquals([isUnique, isContiguousC, isContiguousF, isContiguousAny].length, 4);
+    assertEquals([offsetBounds.length, strideOrder.length, stridesInBytes.length], [2, shape.length, shape.length]);
+    assertEquals(same, layout);
+    for (const cloned of Object.values(ways)) {
+      assertEquals(cloned(same), { shape, strides, itemsize, sliceOffset, volume });
+    }
   }));
 });
 
