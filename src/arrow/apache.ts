@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { TypedArray } from "../layout/mod.ts";
+import { showGiven, type TypedArray } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { type ApacheArrow, type ApacheType, make, typeFromApache, typeToApache } from "./apache_types.ts";
 import { ArrowArray } from "./array.ts";
@@ -124,20 +124,22 @@ function dictionaryOf({ dictionary }: ApacheData, values: ArrowField): ArrowArra
   if (only !== undefined && chunks.length === 1) return fromData(only, values);
   throw new ExchangeError(
     `Cannot take a vector with a dictionary of ${chunks.length} chunks from apache-arrow: expected one. ` +
-      "Concatenate them.",
+      "arrow.vectorFromArray([...vector], vector.type) encodes it anew",
   );
 }
 
 /** A bitmap whose first bit belongs to the first element. */
 function bitmapOf({ offset, length }: ApacheData, bitmap: TypedArray): StridedMemoryView {
-  const whole = bytes(bitmap);
-  if (offset % 8 === 0) return bytes(bitmap.subarray(offset / 8));
-  const source = hostBytes(whole);
+  return bytes(offset % 8 === 0 ? bitmap.subarray(offset / 8) : movedBits(hostBytes(bytes(bitmap)), offset, length));
+}
+
+/** A copy of bits, which begins at the first bit of a byte. */
+function movedBits(source: DataView, offset: number, length: number): Uint8Array<ArrayBuffer> {
   const moved = new Uint8Array(new ArrayBuffer(Math.ceil(length / 8)));
   for (let i = 0; i < length; i++) {
     if (bitOf(source, offset + i)) moved[i >>> 3] = (moved[i >>> 3] ?? 0) | 1 << i % 8;
   }
-  return bytes(moved);
+  return moved;
 }
 
 function bytes(array: unknown): StridedMemoryView {
@@ -154,29 +156,50 @@ function bytes(array: unknown): StridedMemoryView {
  * aligned to its size are copied, because typed arrays require alignment.
  *
  * @param arrow the package: `import * as arrow from "apache-arrow"`
- * @throws {TypeError} for device memory
+ * @throws {TypeError} for device memory, and for anything but an `ArrowArray` and the package
  * @throws {ExchangeError} for types that this version of the package lacks, and for dictionaries with indices of 64
  *   bits, which it cannot read
  */
 export function toApacheArrow<Vector>(array: ArrowArray, arrow: ApacheArrow<Vector>): Vector {
+  checkArguments(array, arrow);
   return make(arrow, "Vector", [toData(array, arrow)]) as Vector; // made by the package's own class
 }
 
+// law arrow/checkArguments: arrow/apache
+/** Finds what an untyped program may pass: a view, or the package's default export, which it lacks. */
+function checkArguments(array: unknown, arrow: Partial<ApacheArrow> | null | undefined): void {
+  if (!(array instanceof ArrowArray)) {
+    const way = "ArrowArray.from(it) makes one of a view";
+    throw new TypeError(
+      `Cannot make a vector of apache-arrow from ${showGiven(array)}: expected an ArrowArray. ${way}`,
+    );
+  }
+  if (typeof arrow?.Vector === "function" && typeof arrow.makeData === "function") return;
+  throw new TypeError(
+    `Cannot make a vector of apache-arrow with ${showGiven(arrow)}: expected the package behind the array, as in ` +
+      'import * as arrow from "apache-arrow"',
+  );
+}
+
+// law arrow/toData: arrow/apache
 function toData(array: ArrowArray, arrow: ApacheArrow<unknown>): unknown {
   const { type, length, offset, buffers, children, dictionary } = array;
   const [bitmap = null] = buffers;
+  const isViews = hasViews(type);
   const props: Record<string, unknown> = {
     type: typeToApache(arrow, type),
-    offset,
+    offset: isViews ? 0 : offset, // the package's tableToIPC would skip as many of the views once more
     length,
     nullCount: array.nullCount,
   };
-  if (bitmap !== null && array.nullCount > 0) props["nullBitmap"] = part(bitmap, 0, bitmap.nbytes, 1);
+  if (bitmap !== null && array.nullCount > 0) {
+    props["nullBitmap"] = isViews ? bitsFrom(bitmap, offset, length) : all(bitmap);
+  }
   const bits = bitsOf(type);
   if (type.kind === "bool") props["data"] = all(buffers[1]);
   else if (bits !== null) {
     props["data"] = part(buffers[1], offset * bits / 8, (offset + length) * bits / 8, alignmentOf(bits));
-  } else if (hasViews(type)) {
+  } else if (isViews) {
     props["views"] = part(buffers[1], offset * 16, (offset + length) * 16, 1);
     props["variadicBuffers"] = buffers.slice(2, -1).map(all);
   } else if (hasOffsets(type)) {
@@ -203,6 +226,11 @@ function toData(array: ArrowArray, arrow: ApacheArrow<unknown>): unknown {
 function alignmentOf(bits: number): number {
   const bytes = bits / 8;
   return Math.min(8, bytes & -bytes);
+}
+
+/** The bits of a bitmap from an element on, copied only if that one lies inside a byte. */
+function bitsFrom(bitmap: StridedMemoryView, offset: number, length: number): Uint8Array {
+  return offset % 8 === 0 ? part(bitmap, offset / 8, bitmap.nbytes, 1) : movedBits(hostBytes(bitmap), offset, length);
 }
 
 function all(view: StridedMemoryView | null | undefined): Uint8Array {

@@ -143,6 +143,35 @@ test("anything but a vector is refused with a message", () => {
   }
 });
 
+test("a dictionary in several chunks is refused, and what the error names makes one of one chunk", () => {
+  const type = new arrow.Dictionary(new arrow.Utf8(), new arrow.Int8());
+  const dictionary = arrow.vectorFromArray(["x", "y"], new arrow.Utf8()).concat(
+    arrow.vectorFromArray(["z"], new arrow.Utf8()),
+  );
+  const vector = new arrow.Vector([arrow.makeData({ type, length: 3, data: Int8Array.of(2, 0, 2), dictionary })]);
+  const message = "a dictionary of 2 chunks from apache-arrow: expected one. arrow.vectorFromArray([...vector], " +
+    "vector.type)";
+  assertThrows(() => fromApacheArrow(vector), ExchangeError, message);
+  const anew = arrow.vectorFromArray([...vector], vector.type);
+  assertEquals(fromApacheArrow(anew).map((array) => array.toArray()), [["z", "x", "z"]]);
+});
+
+test("a vector is made of an ArrowArray, by the package: anything else is refused, and the error says what to pass", () => {
+  const view = StridedMemoryView.arange(3);
+  const array = ArrowArray.from(view);
+  for (const wrong of [view, undefined, null, [1], arrow.vectorFromArray([1])]) {
+    assertThrows(
+      () => toApacheArrow(wrong as unknown as ArrowArray, arrow),
+      TypeError,
+      "expected an ArrowArray. Arrow",
+    );
+  }
+  for (const wrong of [undefined, null, {}, "apache-arrow", { default: arrow }]) {
+    const given = wrong as unknown as typeof arrow;
+    assertThrows(() => toApacheArrow(array, given), TypeError, 'import * as arrow from "apache-arrow"');
+  }
+});
+
 test("the package reads our arrays as its own", () => {
   for (const [name, vector] of vectors) {
     const [array] = fromApacheArrow(vector);
@@ -159,6 +188,37 @@ test("the package reads our arrays as its own", () => {
         JSON.stringify(vector.get(i), printable),
         `${name} from ${i}`,
       );
+    }
+  }
+});
+
+// The package slices the views of a slice once more when it writes them: a message that nobody could read.
+test("slices of text and bytes as views are read from the messages that the package writes of them", () => {
+  const long = "more than twelve bytes of text";
+  const texts = [long, null, "short", `${long}, twice`, "", null, long, "a", null, `${long}!`];
+  const kinds: readonly (readonly [new () => arrow.DataType, (string | Uint8Array | null)[]])[] = [
+    [arrow.Utf8View, texts],
+    [arrow.Utf8View, texts.map((text) => text ?? "")], // without a bitmap
+    [arrow.BinaryView, texts.map((text) => text === null ? null : new TextEncoder().encode(text))],
+  ];
+  for (const [type, values] of kinds) {
+    const [array] = fromApacheArrow(arrow.vectorFromArray(values, new type()));
+    assert(array !== undefined);
+    const struct = new ArrowArray({
+      field: arrowField({ kind: "struct", children: [array.field] }),
+      length: array.length,
+      buffers: [null],
+      children: [array],
+    });
+    for (let start = 0; start < values.length; start++) {
+      for (let end = start + 1; end <= values.length; end++) {
+        for (const part of [array.sliced(start, end), struct.sliced(start, end).child(0)]) {
+          const written = arrow.tableToIPC(new arrow.Table({ x: toApacheArrow(part, arrow) as arrow.Vector }));
+          const read = arrow.tableFromIPC(written).getChild("x");
+          assert(read !== null);
+          assertEquals(fromApacheArrow(read).flatMap((one) => one.toArray()), values.slice(start, end));
+        }
+      }
     }
   }
 });

@@ -11,6 +11,18 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     ["    if (this.#isRunning) throw", "    if (false) throw", "A producer is asked for an array while it makes one."],
   ]),
+  ...law("arrow/checkArguments", [
+    ["!(array instanceof ArrowArray)", "false", "A view, in place of an array, fails with an error of the engine."],
+    [
+      'typeof arrow?.Vector === "function" && typeof arrow.makeData === "function"',
+      "true",
+      "Without the package, the error is one of the engine.",
+    ],
+  ]),
+  ...law("arrow/toData", [
+    ["offset: isViews ? 0 : offset,", "offset,", "Nobody can read what the package writes of a slice of views."],
+    ["isViews ? bitsFrom(bitmap, offset, length) : all(bitmap)", "all(bitmap)", "Other texts of a slice are null."],
+  ]),
   ...law("arrow/jsonOf", [
     ["  if (value instanceof Uint8Array) {\n", "  if (false) {\n", "Bytes are written as an object of numbers."],
     ["value.map(jsonOf)", "value", "A list of 64-bit integers cannot be written as JSON."],
