@@ -98,6 +98,21 @@ export function addressOfArray(array: ArrayBufferView): bigint {
   return ownLength(array) === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(ownOffset(array));
 }
 
+// law memory/noAddress: view/no_array
+/**
+ * The error for an array's memory that is no ArrayBuffer: it is shared, or of another JavaScript context, where
+ * `ArrayBuffer` is another class.
+ *
+ * @param doing what cannot be done with it: `view`
+ * @param ifShared the message for shared memory
+ */
+export function noAddress(doing: string, buffer: ArrayBufferLike, ifShared: string): TypeError {
+  const isShared = typeof SharedArrayBuffer === "function" && buffer instanceof SharedArrayBuffer;
+  const ifElsewhere = `Cannot ${doing} an array of another JavaScript context, as node:vm and Jest make them: copy ` +
+    "it to one of this context, such as a new Float32Array(array)";
+  return new TypeError(isShared ? ifShared : ifElsewhere);
+}
+
 function noArrayBuffer(given: unknown): TypeError {
   const way = ArrayBuffer.isView(given) ? ". StridedMemoryView.fromTypedArray() views an array" : "";
   return new TypeError(`Cannot make a buffer: expected an ArrayBuffer, got ${showGiven(given)}${way}`);
@@ -105,9 +120,8 @@ function noArrayBuffer(given: unknown): TypeError {
 
 function noArray(given: unknown): TypeError {
   if (ArrayBuffer.isView(given)) {
-    return new TypeError(
-      "Cannot copy a SharedArrayBuffer: copy it into an unshared array first, with slice()",
-    );
+    const ifShared = "Cannot copy a SharedArrayBuffer: copy it into an unshared array first, with slice()";
+    return noAddress("copy", ownBuffer(given), ifShared);
   }
   const way = given instanceof ArrayBuffer
     ? ": new Uint8Array(it) is one"

@@ -22,7 +22,7 @@ export {
   PinnedMemoryResource,
   SynchronousMemoryResource,
 } from "./driver_memory_resource.ts";
-export { addressWithin, type FromPointerOptions } from "./foreign_memory.ts";
+export { addressWithin, type FromPointerOptions, noAddress } from "./foreign_memory.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resource.ts";
 export type { ImportBufferOptions } from "./import_buffer.ts";
 export { fitsArray, partOf } from "./host_bytes.ts";

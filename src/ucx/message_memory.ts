@@ -8,7 +8,7 @@ import { byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
 import { type MemoryArgument, ownBuffer, resizableBufferError } from "../ffi/mod.ts";
 import { checkBoolean, none } from "../layout/mod.ts";
 import { captureOf, type CudaStream } from "../device/mod.ts";
-import { MemoryBuffer } from "../memory/mod.ts";
+import { MemoryBuffer, noAddress } from "../memory/mod.ts";
 import { type ForeignArray, StridedMemoryView } from "../view/mod.ts";
 import { useGpu } from "./gpu_context.ts";
 import { checkKnown, packedOn, typeOf } from "./memory_route.ts";
@@ -48,7 +48,7 @@ function takeBytes(
   buffer: ArrayBufferLike,
   doing: Doing,
 ): null {
-  if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
+  if (!(buffer instanceof ArrayBuffer)) throw noAddress(doing, buffer, `Cannot ${doing} shared memory. Copy it first.`);
   if (buffer.byteLength === 0 && buffer.detached) { // first: a DataView of it would throw
     throw new TypeError(`Cannot ${doing} memory that was transferred: it has another owner now.`);
   }

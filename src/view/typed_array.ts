@@ -13,7 +13,7 @@ import {
   type StridedLayout,
   type TypedArray,
 } from "../layout/mod.ts";
-import { addressWithin, MemoryBuffer } from "../memory/mod.ts";
+import { addressWithin, MemoryBuffer, noAddress } from "../memory/mod.ts";
 import { unwrittenArrayBuffer } from "../native/mod.ts";
 
 /** Options of `StridedMemoryView.fromTypedArray`. */
@@ -50,7 +50,8 @@ export function memoryOfArray({ buffer, byteOffset, byteLength }: TypedArray): M
   if (buffer instanceof ArrayBuffer) {
     return MemoryBuffer.fromOwner(addressWithin(buffer, byteOffset, byteLength), byteLength, null, buffer);
   }
-  throw new TypeError("Cannot view an array in shared memory, which has no address. Copy the array first.");
+  const ifShared = "Cannot view an array in shared memory, which has no address: copy it first, with slice()";
+  throw noAddress("view", buffer, ifShared);
 }
 
 /** Copies an array's elements to a typed array. See `StridedMemoryView.toTypedArray`. */

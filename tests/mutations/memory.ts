@@ -98,6 +98,9 @@ export const memoryMutations: readonly Mutation[] = [
     ["byteOffset + size > ownSize(owner)", "false", "Memory past the end of an ArrayBuffer is read."],
     ["!areIntegers || ", "", "A fraction of a byte of an ArrayBuffer is accepted."],
   ]),
+  ...law("memory/noAddress", [
+    ["isShared ? ifShared : ifElsewhere", "ifShared", "An array of another context is said to lie in shared memory."],
+  ]),
   ...law("memory/bytesOf", [
     ["  buffers.set(bytes.buffer, buffer);\n", "", "A buffer is freed while its bytes are in use."],
   ]),

@@ -1,6 +1,7 @@
 /** Memory of every kind can be sent, and received into, unchanged; anything else is refused. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import { Cuda } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { DType } from "../../src/layout/mod.ts";
@@ -206,6 +207,10 @@ test("another library's array is sent, and received into, in place, and released
   }
   // @ts-expect-error -- shared memory
   await assertRejects(() => endpoint.send(new SharedArrayBuffer(8)), TypeError, "Cannot send shared memory");
+  const ofContext = runInNewContext("const array = new Int8Array(8); array.buffer; array") as Int8Array;
+  const ofWhat = "an array of another JavaScript context";
+  await assertRejects(() => endpoint.send(ofContext), TypeError, `Cannot send ${ofWhat}`);
+  await assertRejects(() => receiver.recv(ofContext), TypeError, `Cannot receive into ${ofWhat}`);
   assert(receiver.probe() === null);
 });
 
