@@ -279,8 +279,8 @@ export class MemoryBuffer {
 
   #transferred(doing: string): TypeError {
     return new TypeError(
-      `Cannot ${doing} ${this.size} bytes of an ArrayBuffer that was transferred: they may be gone. ` +
-        "Copy the array first",
+      `Cannot ${doing} ${this.size} bytes of an ArrayBuffer that was transferred, or of WebAssembly memory that grew: ` +
+        "they may be gone. Copy the array first, or make a new view of the new ArrayBuffer",
     );
   }
 
