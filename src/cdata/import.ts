@@ -72,9 +72,14 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
   );
 }
 
-/** How to import a source that is not an array but has arrays. */
+/** How to import a source that is no Arrow array, but has elements or arrays. */
 function importerOf(source: unknown): string {
   if (typeof source !== "object" || source === null) return "";
+  if (ArrayBuffer.isView(source)) return ". Import a typed array with ArrowArray.from(StridedMemoryView.from(array))";
+  if (Array.isArray(source)) {
+    return ". Import numbers with ArrowArray.from(StridedMemoryView.fromArray(numbers)), and other values with " +
+      "fromApacheArrow(), from a vector of apache-arrow";
+  }
   const isExport = "isDevice" in source && "take" in source; // of exportArrowStream(), in a room above
   if (isExport || "stream" in source || "deviceStream" in source) return ". Import a stream with ArrowStream.from()";
   return "data" in source ? ". Import vectors and tables of apache-arrow with fromApacheArrow()" : "";

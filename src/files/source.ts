@@ -37,7 +37,10 @@ export async function openContents(contents: FileContents): Promise<ByteRange> {
   if (typeof contents === "string" || contents instanceof URL) return { ...openFile(contents), name: `${contents}` };
   if (contents instanceof Blob) return await openBlob(contents);
   if (!(contents instanceof ArrayBuffer || contents instanceof Uint8Array)) {
-    throw new TypeError(`Cannot read a file from ${show(contents)}: expected a path, a URL, a Blob, or its bytes`);
+    const way = isReadable(contents) ? ". `await response.bytes()` reads those of a response" : "";
+    throw new TypeError(
+      `Cannot read a file from ${show(contents)}: expected a path, a URL, a Blob, or its bytes${way}`,
+    );
   }
   const check = () => {
     if (isDetached(contents)) throw new TypeError("Cannot read a file from bytes that were transferred");
@@ -51,6 +54,11 @@ export async function openContents(contents: FileContents): Promise<ByteRange> {
     return Promise.resolve(some.length);
   };
   return { size: bytes.length, name: `${bytes.length} bytes`, readAt, [Symbol.dispose]: () => {} };
+}
+
+/** Whether what untyped programs pass is a response, or the stream of its bytes. */
+function isReadable(given: unknown): boolean {
+  return given instanceof Response || given instanceof ReadableStream;
 }
 
 function isDetached(bytes: ArrayBuffer | Uint8Array): boolean {

@@ -110,7 +110,7 @@ export function headerFor(view: StridedMemoryView, where = "behind the path in w
 function notAView(value: unknown, where: string): TypeError {
   return new TypeError(
     `Cannot write a NumPy file: expected a StridedMemoryView, ${where}, got ${showGiven(value)}. ` +
-      "StridedMemoryView.fromTypedArray() and fromArray() make one",
+      "StridedMemoryView.from() views an array, and fromArray() copies nested arrays of numbers",
   );
 }
 

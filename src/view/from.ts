@@ -126,7 +126,14 @@ export function wayOut(source: unknown): string {
   if (typeof source === "string") return ". new TextEncoder().encode(text) encodes a string as bytes";
   if (isDescription(source)) return ". Pass the object that it describes, or { __cuda_array_interface__: it }";
   if (source instanceof ArrayBuffer) return ". new Uint8Array(buffer) shows the bytes of an ArrayBuffer";
-  return "";
+  if (source instanceof DataView) {
+    return ". new Uint8Array(it.buffer, it.byteOffset, it.byteLength) shows the bytes of a DataView";
+  }
+  if (!isObject(source) || !("data" in source)) return "";
+  // The data of an image, of a tensor, of ndarray and zarrita is a typed array, that of apache-arrow is in chunks.
+  return "getChild" in source
+    ? ". Import vectors and tables of apache-arrow with fromApacheArrow()"
+    : ". StridedMemoryView.from(it.data) views its data, if that is a typed array";
 }
 
 /** Whether a value is what `__cuda_array_interface__` returns, or `__array_interface__`. */
@@ -152,5 +159,6 @@ export function isUsableAt({ buffer }: ArrayParts, options: ImportOptions): bool
 /** A value that is not an array, in a word or two: a string may be very long. */
 export function describe(value: unknown): string {
   if (value === null || typeof value !== "object") return showGiven(value);
-  return value.constructor?.name ?? "an object";
+  const name: unknown = value.constructor?.name; // "" for a generator
+  return typeof name === "string" && name !== "" ? name : showGiven(value);
 }

@@ -3,7 +3,15 @@
  *
  * @module
  */
-import { type Complex, DType, type DTypeName, type ElementValue, type Scalar, type TypedArray } from "../layout/mod.ts";
+import {
+  type Complex,
+  DType,
+  type DTypeName,
+  type ElementValue,
+  type Scalar,
+  showGiven,
+  type TypedArray,
+} from "../layout/mod.ts";
 import { describe, isTypedArray } from "./from.ts";
 
 /** Nested arrays of values, of uniform depth and length; the innermost may be typed arrays. */
@@ -102,7 +110,11 @@ export function dtypeOfNested(nested: unknown): DType {
   return dtype;
 }
 
-/** The dtype that holds a JavaScript value exactly. */
+/**
+ * The dtype that holds a JavaScript value exactly.
+ *
+ * @throws {TypeError} for an object that is no complex number: the dtype of one would be misleading in an error
+ */
 export function dtypeOfValue(value: unknown): DType {
   switch (typeof value) {
     case "bigint":
@@ -110,7 +122,8 @@ export function dtypeOfValue(value: unknown): DType {
     case "boolean":
       return DType.from("bool");
     case "object":
-      return DType.from("complex128"); // if it is not complex, writing it throws
+      if (value !== null && "re" in value) return DType.from("complex128"); // if it is not complex, writing it throws
+      throw new TypeError(`Expected a number, a bigint, a boolean or { re, im }, got ${showGiven(value)}`);
     default:
       return DType.from("float64");
   }

@@ -160,4 +160,7 @@ test("anything else is refused with what is expected", async () => {
     await assertRejects(() => readNpy(wrong as never), TypeError, "expected a path, a URL, a Blob, or its bytes");
   }
   await assertRejects(() => readNpy(new URL("https://example.org/a.npy")), TypeError);
+  for (const given of [new Response("x"), new Response("x").body]) {
+    await assertRejects(() => readNpy(given as never), TypeError, "`await response.bytes()` reads those of a response");
+  }
 });

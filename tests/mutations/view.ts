@@ -17,6 +17,7 @@ export const viewMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("view/wayOut", [
+    ['"getChild" in source\n', "false\n", "The error for a vector of apache-arrow names its data, which is no array."],
     ["  if (Array.isArray(source)) return", "  if (false) return", "The error for numbers only mentions protocols."],
   ]),
   ...law("view/StridedMemoryView.from", [

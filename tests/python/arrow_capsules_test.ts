@@ -720,6 +720,12 @@ test(
   },
 );
 
-test("vectors of apache-arrow are distinguished from C's structs", () => {
+test("vectors of apache-arrow, typed arrays and lists are distinguished from C's structs, with the call for each", () => {
   assertThrows(() => ArrowArray.from({ data: [] }), ExchangeError, "fromApacheArrow()");
+  const numbers = Int32Array.of(1, 2);
+  assertThrows(() => ArrowArray.from(numbers), ExchangeError, "ArrowArray.from(StridedMemoryView.from(array))");
+  assertEquals(ArrowArray.from(StridedMemoryView.from(numbers)).toArray(), [1, 2]);
+  const list = [1, 2];
+  assertThrows(() => ArrowArray.from(list), ExchangeError, "ArrowArray.from(StridedMemoryView.fromArray(numbers))");
+  assertEquals(ArrowArray.from(StridedMemoryView.fromArray(list)).toArray(), [1, 2]);
 });

@@ -267,7 +267,13 @@ test("nested arrays of several lengths, depths or types are refused with the pla
   assertThrows(ragged([1, [2]]), RangeError, "Expected a value at [1], got an array");
   assertThrows(ragged([1, 2n]), TypeError, "Expected a number for float64");
   assertThrows(ragged(["1"]), TypeError, "Expected a number for float64");
-  assertThrows(ragged([null]), TypeError, "Expected { re, im } or a number for complex128");
+  // The type of complex numbers was taken of any object, and the error spoke of complex128.
+  for (const [value, kind] of [[null, "null"], [new Date(0), "an instance of Date"]]) {
+    const message = `Expected a number, a bigint, a boolean or { re, im }, got ${kind}`;
+    assertThrows(ragged([value, 1]), TypeError, message);
+    assertThrows(() => StridedMemoryView.full([2], value as never), TypeError, message);
+  }
+  assertThrows(ragged([{ re: 1 }]), TypeError, "for complex128");
   assertThrows(ragged(5), TypeError, "Expected an array or nested arrays, got 5");
   const self: unknown[] = [];
   self.push(self);

@@ -1,7 +1,9 @@
 /** Objects mistaken for arrays, and other mistakes of the first hour with views. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import * as arrow from "apache-arrow";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
+import { createContext, runInContext } from "node:vm";
 import { ArrowArray, Cuda, HostMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -10,13 +12,20 @@ test("a value that is nearly an array is refused, and the error names what makes
     [[1, 2], "StridedMemoryView.fromArray() copies nested arrays of numbers"],
     ["text", "new TextEncoder().encode(text)"],
     [new ArrayBuffer(2), "new Uint8Array(buffer)"],
+    [{ data: Float32Array.of(1, 2), shape: [2], stride: [1], offset: 0 }, "StridedMemoryView.from(it.data)"],
+    [arrow.vectorFromArray([1, 2]), "fromApacheArrow()"],
+    [arrow.tableFromArrays({ x: [1, 2] }), "fromApacheArrow()"],
   ];
   for (const [source, wayOut] of cases) {
     assertThrows(() => StridedMemoryView.from(source), TypeError, wayOut);
     assertThrows(() => StridedMemoryView.fromTypedArray(source as Uint8Array), TypeError, wayOut);
   }
+  const bytes = new DataView(new ArrayBuffer(2));
+  assertThrows(() => StridedMemoryView.from(bytes), TypeError, "new Uint8Array(it.buffer, it.byteOffset, it.byteL");
   const others: readonly (readonly [unknown, string])[] = [
     [new Date(), "Date"],
+    [(function* () {})(), "an instance of Generator"],
+    [Object.create(null), "an object"],
     [undefined, "undefined"],
     [null, "null"],
     [5, "5"],
@@ -26,8 +35,32 @@ test("a value that is nearly an array is refused, and the error names what makes
   ];
   for (const [source, word] of others) {
     assertThrows(() => StridedMemoryView.from(source), TypeError, `Cannot view ${word}: expected a typed array or an`);
+    assertThrows(() => StridedMemoryView.fromArray(source as []), TypeError, `nested arrays, got ${word}`);
     assertThrows(() => StridedMemoryView.fromTypedArray(source as Uint8Array), TypeError, `array, got ${word}`);
   }
+});
+
+// Arrays of other contexts were said to lie in shared memory.
+test("an array of another JavaScript context is refused as such, and its copy in this one is viewed", () => {
+  const context = createContext({});
+  for (const kind of ["Int32Array", "Float64Array", "BigInt64Array"] as const) {
+    const make = () => {
+      const there = runInContext(`new ${kind}(3)`, context) as Int32Array<ArrayBuffer>;
+      assert(!(there.buffer instanceof ArrayBuffer));
+      return there;
+    };
+    const message = "an array of another JavaScript context";
+    assertThrows(() => StridedMemoryView.from(make()), TypeError, `Cannot view ${message}`);
+    assertThrows(() => StridedMemoryView.fromTypedArray(make()), TypeError, `Cannot view ${message}`);
+    using buffer = new HostMemoryResource().allocate(make().byteLength);
+    assertThrows(() => buffer.copyFrom(make()), TypeError, `Cannot copy ${message}`);
+    const here = new globalThis[kind](make() as never) as Int32Array<ArrayBuffer>;
+    assertEquals(StridedMemoryView.from(here).shape, [3]);
+  }
+  const shared = new Int32Array(new SharedArrayBuffer(8)) as never;
+  assertThrows(() => StridedMemoryView.from(shared), TypeError, "in shared memory, which has no address");
+  using buffer = new HostMemoryResource().allocate(8);
+  assertThrows(() => buffer.copyFrom(shared), TypeError, "Cannot copy a SharedArrayBuffer");
 });
 
 test("anything but a buffer is refused at once: bytes, an address, and the clone of a buffer", () => {
