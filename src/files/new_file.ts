@@ -178,6 +178,11 @@ function replace({ file, path, target }: Beside): void {
   }
 }
 
+/** Whether what untyped programs pass is a stream of Node's, such as the response of a server. */
+function isNodeStream(path: unknown): boolean {
+  return typeof path === "object" && path !== null && "write" in path && "pipe" in path;
+}
+
 // law files/openInPlace: files/new_file, files/open_npy
 /**
  * Opens a file to be written from its start, and creates it if there is none.
@@ -204,6 +209,12 @@ function openInPlace(path: string | URL): number {
 /** Creates a file, which replaces an existing one once it is complete. Where that cannot be done it is truncated. */
 export function createFile(path: string | URL): NewFile {
   const fs = nodeBuiltin("node:fs");
+  if (isNodeStream(path)) {
+    throw new TypeError(
+      "Cannot write a file: expected a path, a file: URL or a WritableStream, got a stream of Node's. " +
+        'Writable.toWeb(stream) of "node:stream" makes a WritableStream of it',
+    );
+  }
   checkPath("write", path);
   const beside = namingErrors(`write ${path}`, () => openBeside(path));
   const file = beside?.file ?? namingErrors(`write ${path}`, () => openInPlace(path), () => missingFolder(path));

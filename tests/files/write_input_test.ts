@@ -1,9 +1,11 @@
 /** What an untyped program passes to be written: found by typing what NumPy's `save` takes. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { existsSync, readFileSync } from "node:fs";
+import { Buffer } from "node:buffer";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { test } from "node:test";
-import { NpyError, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
+import { NpyError, readNpy, StridedMemoryView, writeNpy, writeNpz } from "../../mod.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 const view = StridedMemoryView.arange(3);
@@ -29,6 +31,21 @@ test("anything but a view is refused by its kind, the error names what makes one
     assertEquals(existsSync(path), false);
   }
   await assertRejects(() => writeNpy(view as never, "x.npy" as never), TypeError, 'got "x.npy"');
+});
+
+test("a stream of Node's is refused, and the web's stream that the error names gets the file", async () => {
+  const chunks: Uint8Array[] = [];
+  const stream = new Writable({
+    write(chunk, _, done) {
+      chunks.push(new Uint8Array(chunk)); // a copy
+      done();
+    },
+  });
+  const message = 'Writable.toWeb(stream) of "node:stream"';
+  await assertRejects(() => writeNpy(stream as never, view), TypeError, message);
+  await assertRejects(() => writeNpz(stream as never, { view }), TypeError, message);
+  await writeNpy(Writable.toWeb(stream) as WritableStream<Uint8Array<ArrayBuffer>>, view);
+  assertEquals((await readNpy(Buffer.concat(chunks))).toArray(), view.toArray());
 });
 
 test("a name that cannot be encoded makes no file: two of them would be the same", async () => {
