@@ -216,7 +216,10 @@ export abstract class ShapedArray<D extends DTypeName = DTypeName> {
   *[Symbol.iterator](): IterableIterator<StridedMemoryView<D>> {
     const [extent] = this.shape;
     if (extent === undefined) {
-      throw new TypeError("Cannot iterate over a view without axes: expected at least one. item() reads its element");
+      throw new TypeError(
+        "Cannot iterate over a view without axes: expected at least one. item() reads its element, and a.equals(b) " +
+          "compares views, which toEqual() of Jest cannot",
+      );
     }
     for (let at = 0; at < extent; at++) yield this.sliced(at);
   }
