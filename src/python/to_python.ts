@@ -7,7 +7,7 @@
  * @module
  */
 import { isOfOtherCopy, show, showGiven, Slice } from "../layout/mod.ts";
-import { isArraySource, StridedMemoryView } from "../view/mod.ts";
+import { isArraySource, StridedMemoryView, wayOut } from "../view/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { ArrowArray, ArrowStreamExport, isVortexForm } from "../arrow/mod.ts";
 import { exportArray } from "./export_array.ts";
@@ -159,7 +159,7 @@ class Conversion {
     }
     throw new TypeError(
       `Cannot pass ${showGiven(value)} to Python: expected a value, an array, a list, a plain ` +
-        "object, a Map, a Set, a Date, a function, a PythonError, or a Python object",
+        `object, a Map, a Set, a Date, a function, a PythonError, or a Python object${wayOut(value)}`,
     );
   }
 

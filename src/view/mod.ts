@@ -16,7 +16,7 @@ export type { CopyableArray } from "./copyable_array.ts";
 export type { CreateOptions } from "./create.ts";
 export type { AsTypedArrayOptions, ElementArray, ToTypedArrayOptions } from "./element_array.ts";
 export type { ExportedArray } from "./exported_array.ts";
-export { arraySource, isArraySource } from "./from.ts";
+export { arraySource, isArraySource, wayOut } from "./from.ts";
 export type { ForeignArray } from "./from.ts";
 export type { FromBufferOptions } from "./from_buffer.ts";
 export { jsonNumber } from "./json_number.ts";

@@ -13,6 +13,10 @@ export const layoutMutations: readonly Mutation[] = [
       "A stride is more bytes than a layout may span.",
     ],
   ]),
+  ...law("layout/isPlainObject", [
+    [" || isRoot(prototype)", "", "An object of another context is no dict in Python, where one that is plain is."],
+    [' && Object.hasOwn(prototype, "isPrototypeOf")', "", "What is derived from an object becomes a dict without it."],
+  ]),
   ...law("layout/StridedLayout.from", [
     ["checkSpan(shape, strides, itemsize, sliceOffset);", "", "A layout spans more than can be counted."],
     ["DERIVED, sliceOffset + 0, volume)", "DERIVED, 0, volume)", "A slice arrives as the start of its array."],

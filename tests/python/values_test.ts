@@ -2,6 +2,8 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { setTimeout } from "node:timers/promises";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
+import * as arrow from "apache-arrow";
 import { FfiError, kwargs, LibraryNotFoundError, type PyObject, Python, PythonError, slice } from "../../mod.ts";
 import { runScriptForJson } from "../support/child.ts";
 import { collectGarbage } from "../support/collect.ts";
@@ -85,6 +87,8 @@ test(...needs(missing, "Python sees the value that JavaScript has, as its own re
     ["a\0\u{1f600}'", `"a\\x00\u{1f600}'"`],
     [{ a: [1, "b"], c: null }, "{'a': [1, 'b'], 'c': None}"],
     [slice(1, null, 2), "slice(1, None, 2)"],
+    // It was refused, for want of a plain object.
+    [runInNewContext("({ a: [1, { b: 2 }], c: Object.create(null) })"), "{'a': [1, {'b': 2}], 'c': {}}"],
   ];
   for (const [value, expected] of cases) assertEquals(repr(value), expected);
 });
@@ -101,6 +105,14 @@ test(...needs(missing, "a value without a counterpart is refused, and nothing is
   assertThrows(() => repr(Symbol("s")), TypeError, "symbol");
   assertThrows(() => repr(new WeakMap()), TypeError, "an instance of WeakMap");
   assertThrows(() => repr(1, kwargs({ x: new WeakMap() })), TypeError, "an instance of WeakMap");
+  assertThrows(
+    () => repr(arrow.vectorFromArray([1])),
+    TypeError,
+    "Import vectors and tables of apache-arrow with from",
+  );
+  assertThrows(() => repr(new URL("file:///x")), TypeError, "an instance of URL");
+  const derived: unknown = Object.create(Object.create(null)); // its prototype is no Object.prototype
+  assertThrows(() => repr(derived), TypeError, "Cannot pass an object to Python");
   // Each of these lost something, and nobody was told.
   for (const same of [[1, true], [1, 1n], [null, undefined]]) {
     assertThrows(
