@@ -256,7 +256,7 @@ function arraysOf(arrays: Iterable<ArrowArray>): ArrowArray[] {
   throw new TypeError(
     "Cannot export an Arrow stream: expected an iterable of ArrowArrays, such as [array], got " +
       `${isIterable ? `one with ${showGiven(chunks[wrong])}` : showGiven(arrays)}. ArrowArray.from(view) makes one ` +
-      "of a view",
+      "of a view, and fromApacheArrow(table) those of a table",
   );
 }
 

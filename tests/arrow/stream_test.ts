@@ -1,5 +1,6 @@
 /** Arrow streams, exported and imported: every array once, in order, however many are taken, without leaks. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import * as arrow from "apache-arrow";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
 import type { ArrowStreamPointer } from "../../src/cdata/device_array.ts";
@@ -195,6 +196,7 @@ test("anything but arrays is refused as a stream, with what makes an array", () 
     [array, "expected an iterable of ArrowArrays, such as [array], got an instance of ArrowArray"],
     [5, "got 5"],
     [null, "got null"],
+    [arrow.tableFromArrays({ x: [1] }), "fromApacheArrow(table) those of a table"],
   ];
   for (const [arrays, got] of wrong) {
     for (const options of [{}, { field: array.field }]) {
