@@ -71,7 +71,7 @@ function chunksOf(vector: ApacheVector): readonly ApacheData[] {
   const data = (vector as Partial<ApacheVector> | null)?.data; // the types may be wrong
   if (typeof data !== "object" || data === null) {
     throw new TypeError(
-      `Cannot take ${vector} from apache-arrow: expected one of its vectors, tables or record batches`,
+      `Cannot take ${showGiven(vector)} from apache-arrow: expected one of its vectors, tables or record batches`,
     );
   }
   return "type" in data ? [data] : data;
@@ -112,16 +112,27 @@ function contents(data: ApacheData, { type }: ArrowField): StridedMemoryView[] {
   return childrenOf(type).length > 0 ? [bytes(data.valueOffsets)] : [bytes(data.valueOffsets), bytes(data.values)];
 }
 
-function partOf({ children, type }: ApacheData, index: number): ApacheData {
+// law arrow/partOf: arrow/apache
+function partOf({ children, type, length }: ApacheData, index: number): ApacheData {
   const child = children[index];
   if (child !== undefined) return child;
+  const field = type.children?.[index];
+  if (length === 0 && field !== undefined) return emptyOf(field.type);
   throw new ExchangeError(`Cannot take a vector of ${String(type)} from apache-arrow: child ${index} is missing`);
 }
 
-function dictionaryOf({ dictionary }: ApacheData, values: ArrowField): ArrowArray {
+/** What the package leaves out of nested chunks without elements, such as those of a file without rows. */
+function emptyOf(type: ApacheType): ApacheData {
+  return { type, length: 0, offset: 0, nullCount: 0, children: [] };
+}
+
+function dictionaryOf({ dictionary, type, length }: ApacheData, values: ArrowField): ArrowArray {
   const chunks = dictionary === null || dictionary === undefined ? [] : chunksOf(dictionary);
   const [only] = chunks;
   if (only !== undefined && chunks.length === 1) return fromData(only, values);
+  if (chunks.length === 0 && length === 0 && type.dictionary !== undefined) {
+    return fromData(emptyOf(type.dictionary), values);
+  }
   throw new ExchangeError(
     `Cannot take a vector with a dictionary of ${chunks.length} chunks from apache-arrow: expected one. ` +
       "arrow.vectorFromArray([...vector], vector.type) encodes it anew",

@@ -141,6 +141,40 @@ test("anything but a vector is refused with a message", () => {
     const vector = value as unknown as arrow.Vector; // as an untyped program may pass it
     assertThrows(() => fromApacheArrow(vector), TypeError, "expected one of its vectors, tables or record batches");
   }
+  const reader = arrow.RecordBatchReader.from(arrow.tableToIPC(arrow.tableFromArrays({ x: [1] })));
+  const taken = () => fromApacheArrow(reader as unknown as arrow.Vector);
+  assertThrows(taken, TypeError, "Cannot take an instance of RecordBatchStreamReader from apache-arrow");
+  for (const batch of reader as Iterable<arrow.RecordBatch>) {
+    assertEquals(fromApacheArrow(batch).map((array) => array.toArray()), [[{ x: 1 }]]);
+  }
+});
+
+// Lists and structs lack their children there: a file without rows could not be taken.
+test("a table without rows has its columns, whatever their types, also as the package reads it and in C", () => {
+  const list = new arrow.List(item(new arrow.Utf8()));
+  const coded = new arrow.Dictionary(new arrow.Utf8(), new arrow.Int8());
+  const types = [
+    ...vectors.map(([, { type }]) => type),
+    list,
+    new arrow.List(item(list)),
+    new arrow.FixedSizeList(3, item(new arrow.Struct([item(list), new arrow.Field("coded", coded, true)]))),
+    new arrow.Struct([item(new arrow.Bool()), new arrow.Field("list", list, true)]),
+    new arrow.Utf8View(),
+  ];
+  for (const type of types) {
+    const schema = new arrow.Schema([new arrow.Field("x", type, true)]);
+    const read = arrow.tableFromIPC(arrow.tableToIPC(new arrow.Table(schema), "file"));
+    const columns = [read.getChild("x"), arrow.makeVector(arrow.makeData({ type, length: 0 } as never))];
+    for (const column of columns) {
+      assert(column !== null);
+      const [array] = fromApacheArrow(column);
+      assert(array !== undefined);
+      using back = ArrowArray.from(array);
+      const again: arrow.Vector = toApacheArrow(back, arrow);
+      assertEquals([array.toArray(), back.toArray(), again.length, `${again.type}`], [[], [], 0, `${type}`]);
+    }
+    assertEquals(fromApacheArrow(read).map(({ length, children }) => [length, children.length]), [[0, 1]]);
+  }
 });
 
 test("a dictionary in several chunks is refused, and what the error names makes one of one chunk", () => {

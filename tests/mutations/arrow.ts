@@ -19,6 +19,10 @@ export const arrowMutations: readonly Mutation[] = [
       "Without the package, the error is one of the engine.",
     ],
   ]),
+  ...law("arrow/partOf", [
+    ["length === 0 && field !== undefined", "false", "A table without rows cannot be taken if it has a list."],
+    ["chunks.length === 0 && length === 0 && ", "", "A dictionary in several chunks is taken for one without values."],
+  ]),
   ...law("arrow/toData", [
     ["offset: isViews ? 0 : offset,", "offset,", "Nobody can read what the package writes of a slice of views."],
     ["isViews ? bitsFrom(bitmap, offset, length) : all(bitmap)", "all(bitmap)", "Other texts of a slice are null."],
