@@ -192,7 +192,7 @@ test("a dictionary in several chunks is refused, and what the error names makes 
 
 test("a vector is made of an ArrowArray, by the package: anything else is refused, and the error says what to pass", () => {
   const view = StridedMemoryView.arange(3);
-  const array = ArrowArray.from(view);
+  using array = ArrowArray.from(view);
   for (const wrong of [view, undefined, null, [1], arrow.vectorFromArray([1])]) {
     assertThrows(
       () => toApacheArrow(wrong as unknown as ArrowArray, arrow),

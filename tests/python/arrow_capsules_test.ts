@@ -724,8 +724,10 @@ test("vectors of apache-arrow, typed arrays and lists are distinguished from C's
   assertThrows(() => ArrowArray.from({ data: [] }), ExchangeError, "fromApacheArrow()");
   const numbers = Int32Array.of(1, 2);
   assertThrows(() => ArrowArray.from(numbers), ExchangeError, "ArrowArray.from(StridedMemoryView.from(array))");
-  assertEquals(ArrowArray.from(StridedMemoryView.from(numbers)).toArray(), [1, 2]);
+  using ofNumbers = ArrowArray.from(StridedMemoryView.from(numbers));
+  assertEquals(ofNumbers.toArray(), [1, 2]);
   const list = [1, 2];
   assertThrows(() => ArrowArray.from(list), ExchangeError, "ArrowArray.from(StridedMemoryView.fromArray(numbers))");
-  assertEquals(ArrowArray.from(StridedMemoryView.fromArray(list)).toArray(), [1, 2]);
+  using ofList = ArrowArray.from(StridedMemoryView.fromArray(list));
+  assertEquals(ofList.toArray(), [1, 2]);
 });
