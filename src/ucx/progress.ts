@@ -589,7 +589,7 @@ export class Progress {
     this.#queueTurn();
   };
 
-  // law ucx/Progress.turn: ucx/progress
+  // law ucx/Progress.turn: ucx/progress, ucx/unclosed
   readonly #turn = (): void => {
     this.#isTurnQueued = false;
     if (this.#isStopped) return;
@@ -603,6 +603,7 @@ export class Progress {
     const hasEnded = this.#poll(turnAtMost, true) > 0; // its awaiter runs first, and may have more work for UCX
     const isIdle = this.#pending === 0 && !hasEnded && this.#copies.isEmpty;
     if (isIdle && !this.#answersPeers && this.#processRetains === 0 && this.#workerRetains === 0) {
+      this.#resources.watch?.keepAlive(false); // set when it fell asleep to wait for what was given up
       return void awaited.delete(this);
     }
     if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);

@@ -1168,6 +1168,11 @@ export const ucxMutations: readonly Mutation[] = [
       "(this.#mode",
       "Workers fall asleep between two messages, and the event loop has no time for timers.",
     ],
+    [
+      "      this.#resources.watch?.keepAlive(false);",
+      "     ",
+      "A program does not end after a receive that was given up, if it still has the worker.",
+    ],
   ]),
   ...law("ucx/closeAtUnload", [
     ["  ffiPort().atUnload(", "  void (", "A program that is loaded again finds its port taken."],

@@ -57,4 +57,7 @@ const slept = receiver.recv(new Uint8Array(1), { signal: last.signal }).catch(()
 await setTimeout(50); // the worker sleeps, and keeps the process alive
 last.abort();
 await slept;
+const alone = ucx.createWorker(); // without a peer that it might have to answer
+Reflect.set(globalThis, "alone", alone); // not collected
+await alone.recv(new Uint8Array(1), { timeout: 50 }).catch(() => {}); // it sleeps meanwhile
 console.log(JSON.stringify({ during, after }));
