@@ -4,8 +4,10 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { moduleCalls } from "../../src/checker/calls/kernel.ts";
+import { CheckerState } from "../../src/checker/checker_state.ts";
 import type { CausalityReport } from "../../src/checker/mod.ts";
-import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
+import { type Schedule, SimulatedDriver, simulateDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   type CudaStream,
@@ -586,4 +588,18 @@ test("kernels that count by atomic additions, and one that polls, are no race; o
     }),
     ["writes writes 4"],
   );
+});
+
+test("kernels are forgotten once their module is unloaded: a program may load one after the other", () => {
+  const { driver } = simulateDriver({});
+  const state = new CheckerState(driver, {});
+  using cuda = Cuda.over({ ...driver, module: { ...driver.module, ...moduleCalls(state, driver.module) } });
+  const [program, other] = [cuda.device(0).loadPtx(kernels), cuda.device(0).loadPtx(kernels)];
+  for (const name of ["move", "peek"]) program.kernel(name);
+  other.kernel("peek");
+  assertEquals(state.kernels.size, 3);
+  program.close();
+  assertEquals(state.kernels.size, 1);
+  other.close();
+  assertEquals(state.kernels.size, 0);
 });

@@ -64,6 +64,13 @@ export const checkerMutations: readonly Mutation[] = [
       "A fill of host memory is not waited for.",
     ],
   ]),
+  ...law("checker/moduleCalls", [
+    [
+      "      for (const kernel of kernelsOf.get(handle) ?? []) kernels.delete(kernel);\n",
+      "",
+      "A program that loads one kernel after the other grows for as long as it is checked.",
+    ],
+  ]),
   ...law("checker/graphCalls", [
     [
       "nodes, opaque, isEmpty, last",

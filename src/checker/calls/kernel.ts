@@ -14,11 +14,14 @@ import type { CheckedCalls } from "../checked_driver.ts";
 /** The first bytes of machine code, with which no PTX begins. */
 const binaryMarks: readonly number[] = [0x464c_457f, 0xba55_ed50];
 
+// law checker/moduleCalls: checker/kernels
 /** The calls for modules, which are read to learn which parameters of their kernels are addresses. */
 export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]): CheckedCalls<"module"> {
   const { kernels } = checker;
   /** Modules loaded as PTX, by handle. */
   const modules = new Map<bigint, ReadonlyMap<string, readonly KernelParam[]>>();
+  /** The kernels that were asked for of each module that is loaded, by handle. */
+  const kernelsOf = new Map<bigint, Set<bigint>>();
   const loaded = (code: number, out: bigint, image: bigint): number => {
     if (code !== 0) return code;
     const handle = checker.reader.word(out);
@@ -33,7 +36,10 @@ export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]
       loaded(inner.cuModuleLoadDataEx(out, image, count, options, values), out, image),
     cuModuleUnload(handle) {
       const code = inner.cuModuleUnload(handle);
-      if (code === 0) modules.delete(handle);
+      if (code !== 0) return code;
+      for (const kernel of kernelsOf.get(handle) ?? []) kernels.delete(kernel);
+      kernelsOf.delete(handle);
+      modules.delete(handle);
       return code;
     },
     cuModuleGetFunction(out, handle, name) {
@@ -41,6 +47,7 @@ export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]
       if (code !== 0 || name === null) return code;
       const params = modules.get(handle)?.get(readField(name));
       const kernel = checker.reader.word(out);
+      kernelsOf.getOrInsertComputed(handle, () => new Set()).add(kernel);
       if (params === undefined) kernels.delete(kernel);
       else kernels.set(kernel, params);
       return code;
