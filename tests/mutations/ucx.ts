@@ -787,6 +787,9 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/ByteReader.take", [
     ["< streamWindow / 2", "< 2 * streamWindow", "A writer waits for ever for a reader that has taken everything."],
   ]),
+  ...law("ucx/ByteReader.stop", [
+    ["    this.#over.abort();\n", "", "A program does not end after it has cancelled a stream that it was reading."],
+  ]),
   ...law("ucx/ByteWriter.moreRoom", [
     ["if (this.#failure !== null)", "if (false)", "A write in flight waits for ever when its reader cancels."],
   ]),

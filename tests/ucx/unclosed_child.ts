@@ -60,4 +60,11 @@ await slept;
 const alone = ucx.createWorker(); // without a peer that it might have to answer
 Reflect.set(globalThis, "alone", alone); // not collected
 await alone.recv(new Uint8Array(1), { timeout: 50 }).catch(() => {}); // it sleeps meanwhile
+const back = await receiver.connect(sender.address);
+Reflect.set(globalThis, "back", back);
+const reader = back.readable.getReader();
+const read = reader.read();
+await setTimeout(50); // the worker sleeps, as above
+await reader.cancel();
+await read;
 console.log(JSON.stringify({ during, after }));

@@ -25,6 +25,8 @@ export class ByteReader {
   /** Whether reading has ended. */
   #isOver = false;
   readonly #onOver: () => void;
+  /** Ends the wait for a chunk when reading ends: UCX cannot cancel a receive, but nothing awaits it any more. */
+  readonly #over = new AbortController();
 
   /** `onOver` is called once, when reading ends. */
   constructor(raw: RawStream, notify: (control: StreamControl) => void, onOver: () => void) {
@@ -53,7 +55,7 @@ export class ByteReader {
       const into = request?.view ?? new Uint8Array(this.#left);
       const length = Math.min(this.#left, into.byteLength);
       const bytes = new Uint8Array(into.buffer, into.byteOffset, length);
-      await this.#raw.recvAll(bytes);
+      await this.#raw.recvAll(bytes, { signal: this.#over.signal });
       this.#left -= length;
       if (this.#isOver) return;
       if (request === null) controller.enqueue(bytes); // transferred, and empty from here on
@@ -67,7 +69,7 @@ export class ByteReader {
   // law ucx/ByteReader.nextChunk: ucx/byte_stream
   /** @returns how many bytes the chunk has; 0 for the end */
   async #nextChunk(): Promise<number> {
-    await this.#raw.recvAll(this.#head);
+    await this.#raw.recvAll(this.#head, { signal: this.#over.signal });
     const length = this.#head.getBigUint64(0, littleEndian);
     const call = "ucp_stream_recv_nbx";
     if (length === abortMark) {
@@ -95,9 +97,11 @@ export class ByteReader {
     this.#notify({ kind: "taken", taken: this.#taken });
   }
 
+  // law ucx/ByteReader.stop: ucx/unclosed
   #stop(kind: "end" | "cancelled"): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#over.abort();
     this.#onOver();
     this.#notify({ kind, taken: this.#taken });
   }
