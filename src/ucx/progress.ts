@@ -20,9 +20,8 @@ import { transferred } from "./taken_memory.ts";
 
 /**
  * How a worker waits for messages. `adaptive`: polls briefly, longer while messages flow, then sleeps until UCX has
- * news; where other threads need the processor, as `event`. `event`: polls for 0.02 ms, then sleeps. `busy`: polls as
- * long as an operation is pending, and sleeps while none is, a moment after the last news. In all of them the event
- * loop turns at least once a millisecond.
+ * news. `event`: polls for 0.02 ms, then sleeps. `busy`: polls as long as an operation is pending, and sleeps while
+ * none is, a moment after the last news. In all of them the event loop turns at least once a millisecond.
  */
 export type ProgressMode = "adaptive" | "busy" | "event";
 
@@ -57,15 +56,6 @@ const spinAtMost = 0.5;
 const patienceAtFirst = 0.1;
 const patienceAtMost = 2;
 const soonAfterSleep = 10;
-/**
- * Polling that stands still for as long as this, in milliseconds, has lost the processor to another thread, maybe to
- * that of the peer it waits for. For how long a worker then sleeps instead, at first, as it may be chance, and where it
- * happens again and again: with more processes than processors each would poll until its time is up, and a message
- * come after the time of all of them.
- */
-const lostAfter = 1;
-const yieldAtFirst = 10;
-const yieldAtMost = 160;
 /** How long to pause between two turns if no descriptor or thread is left to sleep with, in milliseconds. */
 const sleeplessPause = 5;
 
@@ -135,10 +125,6 @@ export class Progress {
   #spinFor = spinAtFirst;
   #patience = patienceAtMost;
   #lastSleep = 0;
-  /** Since when the next turn is due, if nothing but polling has been done since; infinite if not. */
-  #dueSince = Infinity;
-  #yieldFor = yieldAtFirst;
-  #yieldsUntil = 0;
   #settledAtOnce = 0;
   /** Calls of `retainProcess` that have not ended: the process stays alive although no operation is pending. */
   #processRetains = 0;
@@ -576,7 +562,7 @@ export class Progress {
     atNextTurn(this.#turn);
   }
 
-  // law ucx/Progress.spin: ucx/pool_staging, ucx/progress
+  // law ucx/Progress.spin: ucx/pool_staging
   /** Polls briefly, within a microtask: the answer to a message often arrives before the event loop turns. */
   readonly #spin = (): void => {
     this.#isSpinQueued = false;
@@ -584,25 +570,19 @@ export class Progress {
     const start = performance.now();
     this.#lastNews = start;
     this.#patience = patienceAtMost;
-    this.#dueSince = Infinity;
     if (start - this.#lastTurn < turnEvery && !isServing()) {
       const progress = this.#progress;
       ensureGpuContext();
       for (let n = 1;; n++) {
         progress(this.#worker);
         if (this.#drain() > 0) {
-          if (this.#mode !== "event" && start >= this.#yieldsUntil) {
-            this.#spinFor = Math.min(2 * this.#spinFor, spinAtMost);
-          }
+          if (this.#mode !== "event") this.#spinFor = Math.min(2 * this.#spinFor, spinAtMost);
           this.#queueTurn(); // the awaiter runs first, and makes this poll again if it awaits more
           return;
         }
         if (n % 16 !== 0) continue;
         const now = performance.now();
-        if (now - start > this.#spinFor || now - this.#lastTurn > turnEvery) {
-          if (now - start > this.#spinFor + lostAfter) this.#yield(now);
-          break;
-        }
+        if (now - start > this.#spinFor || now - this.#lastTurn > turnEvery) break;
       }
       this.#spinFor = Math.max(this.#spinFor / 2, spinAtFirst);
     }
@@ -614,8 +594,6 @@ export class Progress {
     this.#isTurnQueued = false;
     if (this.#isStopped) return;
     const now = performance.now();
-    if (now - this.#dueSince > lostAfter) this.#yield(now);
-    this.#dueSince = Infinity;
     this.#lastTurn = now;
     this.#checkIfDue(now);
     if (now - lastKept >= keepEvery) {
@@ -634,19 +612,10 @@ export class Progress {
       // Falling asleep between two messages, although none is awaited, keeps the event loop from its timers.
       (this.#pending > this.#abandoned && this.#mode !== "adaptive"
         ? this.#mode === "busy"
-        : now - this.#lastNews < this.#patience && !(now < this.#yieldsUntil && this.#isAwaited));
-    if (!isPolling) return this.#sleep();
-    if (!hasEnded) this.#dueSince = performance.now();
-    this.#queueTurn();
+        : now - this.#lastNews < this.#patience);
+    if (isPolling) this.#queueTurn();
+    else this.#sleep();
   };
-
-  /** Leaves the processor to others for a while: polls as in the mode `event`. */
-  #yield(now: number): void {
-    const isSoonAgain = now - this.#yieldsUntil < yieldAtMost;
-    this.#yieldFor = isSoonAgain ? Math.min(2 * this.#yieldFor, yieldAtMost) : yieldAtFirst;
-    this.#yieldsUntil = now + this.#yieldFor;
-    this.#spinFor = spinAtFirst;
-  }
 
   // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed, ucx/dropped, ucx/few_files, unix/inheritance,
   //   ucx/failing_calls

@@ -15,8 +15,6 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.spin", [
     ["      ensureGpuContext();\n", "", "UCX makes progress without a current context, and fails or crashes."],
-    ["this.#yield(now);", "{}", "A worker takes the processor from the peer that it waits for."],
-    [" && start >= this.#yieldsUntil", "", "The same, once messages flow."],
   ]),
   ...law("ucx/KeepaliveTimer.stop", [
     ["    this.#stopped = stopped;\n", "", "UCX never checks again whether a peer is alive."],
@@ -1178,11 +1176,6 @@ export const ucxMutations: readonly Mutation[] = [
       "     ",
       "A program does not end after a receive that was given up, if it still has the worker.",
     ],
-    ["this.#yield(now);", "{}", "A worker takes the processor from the peer that it waits for."],
-    ["this.#dueSince = performance.now();", "{}", "The same."],
-    ["    this.#spinFor = spinAtFirst;\n", "", "The same, for up to 0.5 ms."],
-    ["Math.min(2 * this.#yieldFor, yieldAtMost)", "yieldAtFirst", "It does so many times a second."],
-    [": yieldAtFirst;", ": yieldAtMost;", "A worker sleeps between messages because it once lost the processor."],
   ]),
   ...law("ucx/closeAtUnload", [
     ["  ffiPort().atUnload(", "  void (", "A program that is loaded again finds its port taken."],

@@ -3,10 +3,9 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { setPriority } from "node:os";
 import process from "node:process";
-import { setImmediate as immediate, setTimeout as pause } from "node:timers/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import { trailerBytes } from "../../src/ucx/address.ts";
 import { UcxError } from "../../src/ucx/error.ts";
-import { isServing } from "../../src/ucx/event_loop.ts";
 import { openUcp } from "../../src/ucx/library.ts";
 import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
@@ -15,7 +14,6 @@ import { serveHttp } from "../support/http_server.ts";
 import { openFiles } from "../support/open_files.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
-import { openScriptedWorker } from "./scripted_worker.ts";
 
 async function pairOf(progress: ProgressMode, tls: string) {
   // Without keep-alive only a message wakes a worker.
@@ -146,60 +144,6 @@ for (const progress of progressModes) {
     }
   });
 }
-
-// With more processes than processors each polled until its time was up: on two processors, a barrier of eight took 28
-// to 61 ms instead of 3 to 12 (the mode `event`: 3 to 7), each beside other programs.
-test("a worker that has lost the processor while it polled sleeps instead, longer each time", async () => {
-  const { ucp, worker } = openScriptedWorker(); // it never sleeps: there may always be events
-  const { wakeup } = ucp.functions;
-  const { ucp_worker_arm: arm } = wakeup;
-  let isAsleep = false;
-  Object.defineProperty(wakeup, "ucp_worker_arm", { value: (handle: bigint) => (isAsleep = true, arm(handle)) });
-  const { now } = performance;
-  let time = now.call(performance);
-  performance.now = () => time += 0.001;
-  let requests = 0;
-  /** Messages that arrive while it spins, so that it spins longer. */
-  const flow = async () => {
-    for (let i = 0; i < 8; i++) {
-      const received = worker.recv(new Uint8Array(8));
-      const request = ++requests;
-      ucp.onProgress = () => (ucp.onProgress = null, ucp.finish(request));
-      await received;
-    }
-  };
-  /** How long a worker polls for a message before it sleeps. @param lose when it loses the processor, for 3 ms */
-  const polls = async (lose: "spinning" | "between turns" | null = null): Promise<number> => {
-    do await immediate(); while (isServing()); // it spins soon after a turn only
-    const start = time;
-    ucp.onProgress = lose === "spinning" ? () => (time += 3, ucp.onProgress = null) : null;
-    worker.recv(new Uint8Array(8)).catch(() => {}); // none arrives
-    requests++;
-    await immediate();
-    if (lose === "between turns") time += 3;
-    for (isAsleep = false; !isAsleep;) await immediate();
-    return time - start - (lose === null ? 0 : 3);
-  };
-  try {
-    for (const lose of ["spinning", "between turns"] as const) {
-      for (const yields of [10, 20, 40, 80, 160, 160]) {
-        const usual = await polls();
-        await flow();
-        const lost = await polls(lose);
-        await flow();
-        time += yields - 4;
-        const yielding = await polls();
-        time += 4;
-        const seen = `${lose}, ${yields} ms: ${usual}, ${lost}, ${yielding}`;
-        assert(usual > 2 && lost < 0.6 && yielding < 0.2, seen);
-      }
-      time += 160; // long ago: it may be chance again
-    }
-  } finally {
-    performance.now = now;
-    worker.abort();
-  }
-});
 
 /** Whether this thread gets the processor before other programs, where the system allows that: a test is about time. */
 function prefer(on: boolean): void {
