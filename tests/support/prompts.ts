@@ -38,7 +38,8 @@ export async function answering(
   child.stdout.setEncoding("utf8").on("data", (text: string) => printed += text);
   // Deno discards what was typed before it is ready to read, and asks only once nobody types.
   const typing = setInterval(() => {
-    if (printed.split("Allow? [").length > printed.split(/(?:Granted|Denied) .*access/).length) {
+    const shown = stripVTControlCharacters(printed); // it is coloured, unless NO_COLOR is set
+    if (shown.split("Allow? [").length > shown.split(/(?:Granted|Denied) .*access/).length) {
       child.stdin.write(`${answer}\n`);
     }
   }, 200);
