@@ -5,7 +5,7 @@
  */
 import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { bytesBefore, bytesFrom, checkBoolean, checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
-import { exactPtrOf, fitsArray, type MemoryBuffer, partOf, stagingOf } from "../memory/mod.ts";
+import { exactPtrOf, fitsArray, type MemoryBuffer, placeOf, stagingOf } from "../memory/mod.ts";
 import { hostWaitsFor, noteElementAccess } from "../order/mod.ts";
 import { type ArrayParts, checkOpen } from "./array_parts.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
@@ -259,7 +259,8 @@ class OnHost implements HostArray, HostMemory {
   }
 
   get bytes(): Uint8Array<ArrayBuffer> {
-    const { buffer, byteOffset, byteLength } = partOf(this.#buffer, this.#start, this.size);
-    return new Uint8Array(buffer, byteOffset, byteLength);
+    if (fitsArray(this.#buffer.size)) return this.#buffer.bytes(); // is made once: a copy may ask for each of its rows
+    const { memory, at } = placeOf(this.#buffer, this.#start, this.size);
+    return new Uint8Array(memory, at, this.size);
   }
 }

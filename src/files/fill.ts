@@ -6,7 +6,7 @@
  */
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import { showGiven, slice } from "../layout/mod.ts";
-import { type MemoryBuffer, partOf, PinnedMemoryResource } from "../memory/mod.ts";
+import { type MemoryBuffer, PinnedMemoryResource, placeOf } from "../memory/mod.ts";
 import { hostReady, noteElementAccess } from "../order/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
 import { type ByteSource, readFully } from "./source.ts";
@@ -55,8 +55,8 @@ async function fillHost(
   const { size } = buffer;
   for (let at = 0; at < size; at += blockBytes) {
     const length = Math.min(blockBytes, size - at);
-    const { buffer: memory, byteOffset } = partOf(buffer, at, length);
-    const block = new Uint8Array(memory, byteOffset, length);
+    const place = placeOf(buffer, at, length);
+    const block = new Uint8Array(place.memory, place.at, length);
     await readBlock(source, block, swapped);
     progress?.(at + length, size);
   }

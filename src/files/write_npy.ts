@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { partOf } from "../memory/mod.ts";
+import { placeOf } from "../memory/mod.ts";
 import { hostReady, noteElementAccess } from "../order/mod.ts";
 import { checkOptions, type OptionNames, showGiven, slice, type StridedLayout } from "../layout/mod.ts";
 import { type ArrayParts, readElements } from "../copy/mod.ts";
@@ -153,8 +153,8 @@ async function bytesOf(part: StridedMemoryView): Promise<Uint8Array> {
   if (buffer.isHostAccessible && layout.isContiguousC) {
     await hostReady(buffer);
     noteElementAccess(part, false, "writeNpy()");
-    const { buffer: memory, byteOffset } = partOf(buffer, offset + layout.sliceOffsetInBytes, nbytes);
-    return new Uint8Array(memory, byteOffset, nbytes);
+    const { memory, at } = placeOf(buffer, offset + layout.sliceOffsetInBytes, nbytes);
+    return new Uint8Array(memory, at, nbytes);
   }
   const copy = new Uint8Array(nbytes);
   await readElements(part satisfies ArrayParts, copy);

@@ -25,10 +25,11 @@ export function bytesOf(buffer: MemoryBuffer, ptr: bigint): Uint8Array<ArrayBuff
 /** The arrays over parts of buffers that are larger than any array, by where they begin. */
 const parts = new WeakMap<MemoryBuffer, Map<number, ArrayBuffer>>();
 
-// law memory/partOf: memory/large_memory
+// law memory/placeOf: memory/large_memory
 /**
- * Bytes of host-accessible memory, which may belong to a buffer larger than any array of this runtime. Like that of
- * {@linkcode MemoryBuffer.bytes}, the array keeps the buffer from being collected, and closing the buffer empties it.
+ * Where bytes of host-accessible memory are in an array, which is over a part of a buffer that is larger than any array
+ * of this runtime. Like that of {@linkcode MemoryBuffer.bytes}, the array keeps the buffer from being collected, and
+ * closing the buffer empties it.
  *
  * Such a buffer has an array every half of the longest, twice as long as their distance: few arrays, of which one has
  * any part that is not longer than half. A longer part has its own, if need be.
@@ -38,15 +39,15 @@ const parts = new WeakMap<MemoryBuffer, Map<number, ArrayBuffer>>();
  * @throws {TypeError} as {@linkcode MemoryBuffer.bytes} does
  * @throws {RangeError} if the part is longer than any array
  */
-export function partOf(
+export function placeOf(
   buffer: MemoryBuffer,
   start: number,
   length: number,
   most: number = ffiPort().maxArrayBytes,
-): DataView<ArrayBuffer> {
+): { readonly memory: ArrayBuffer; readonly at: number } {
   if (buffer.size <= most || !buffer.isHostAccessible) {
     const { buffer: memory, byteOffset } = buffer.bytes();
-    return new DataView(memory, byteOffset + start, length);
+    return { memory, at: byteOffset + start };
   }
   const { ptr, size } = buffer;
   if (length > most) throw tooLongForArray(length, most);
@@ -59,7 +60,13 @@ export function partOf(
     buffers.set(memory, buffer);
     those.set(first, memory);
   }
-  return new DataView(memory, start - first, length);
+  return { memory, at: start - first };
+}
+
+/** Bytes of host-accessible memory: see {@linkcode placeOf}. */
+export function partOf(buffer: MemoryBuffer, start: number, length: number, most?: number): DataView<ArrayBuffer> {
+  const { memory, at } = placeOf(buffer, start, length, most);
+  return new DataView(memory, at, length);
 }
 
 /** Whether one array of this runtime can have that many bytes of memory. */
@@ -67,7 +74,7 @@ export function fitsArray(bytes: number): boolean {
   return bytes <= ffiPort().maxArrayBytes;
 }
 
-/** Empties the arrays that {@linkcode partOf} made of a buffer: it is closed. */
+/** Empties the arrays that {@linkcode placeOf} made of a buffer: it is closed. */
 export function emptyParts(buffer: MemoryBuffer): void {
   for (const memory of parts.get(buffer)?.values() ?? []) if (!memory.detached) memory.transfer(); // moves no bytes
 }

@@ -23,9 +23,9 @@ export {
   SynchronousMemoryResource,
 } from "./driver_memory_resource.ts";
 export { addressWithin, type FromPointerOptions, noAddress } from "./foreign_memory.ts";
+export { fitsArray, partOf, placeOf } from "./host_bytes.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resource.ts";
 export type { ImportBufferOptions } from "./import_buffer.ts";
-export { fitsArray, partOf } from "./host_bytes.ts";
 export { exactPtrOf, MemoryBuffer } from "./memory_buffer.ts";
 export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./memory_pool.ts";
 export { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";

@@ -19,13 +19,13 @@ import {
   show,
   type TypedArray,
 } from "../layout/mod.ts";
-import { fitsArray, partOf } from "../memory/mod.ts";
+import { fitsArray, partOf, placeOf } from "../memory/mod.ts";
 import { hostWaits, noteElementAccess } from "../order/mod.ts";
 
 // law view/readElement: view/elements, view/elements_order
 /** The element at an index. See `StridedMemoryView.get`. */
 export function readElement(array: ArrayParts, index: readonly number[], call: string): ElementValue {
-  const at = placeOf(array, index);
+  const at = elementAt(array, index);
   checkOnHost(array, "read an element of device memory");
   hostWaits(array.buffer);
   noteElement(array, at, false, call);
@@ -35,7 +35,7 @@ export function readElement(array: ArrayParts, index: readonly number[], call: s
 // law view/writeElement: view/elements, view/elements_order
 /** Sets the element at an index. See `StridedMemoryView.set`. */
 export function writeElement(array: ArrayParts, value: ElementValue, index: readonly number[]): void {
-  const at = placeOf(array, index);
+  const at = elementAt(array, index);
   checkOnHost(array, "write an element of device memory");
   if (array.readonly) throw new TypeError("Cannot write an element of a read-only view: copy() it first");
   const own = typeof value === "object" && value !== null ? copied(array.dtype, value) : value;
@@ -135,11 +135,12 @@ export function asTypedArray(array: ArrayParts): TypedArray {
   }
   hostWaits(buffer);
   noteElementAccess(array, false, "view.asTypedArray()");
-  const { buffer: memory, byteOffset, byteLength } = partOf(buffer, start, byteCount(array));
-  return new TypedArray(memory, byteOffset, byteLength / size);
+  const bytes = byteCount(array);
+  const { memory, at } = placeOf(buffer, start, bytes);
+  return new TypedArray(memory, at, bytes / size);
 }
 
-function placeOf({ layout, offset }: ArrayParts, index: readonly number[]): number {
+function elementAt({ layout, offset }: ArrayParts, index: readonly number[]): number {
   return offset + layout.offsetOf(...index) * layout.itemsize;
 }
 

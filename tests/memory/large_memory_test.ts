@@ -1,10 +1,22 @@
 /** Memory larger than any array of a runtime: Bun's have at most 4 GiB. It is never touched, but for a few pages. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { join } from "node:path";
 import { test } from "node:test";
-import { DType, HostMemoryResource, MemoryBuffer, slice, StridedMemoryView } from "../../mod.ts";
+import {
+  ArrowArray,
+  arrowField,
+  DType,
+  HostMemoryResource,
+  MemoryBuffer,
+  readNpy,
+  slice,
+  StridedMemoryView,
+  writeNpy,
+} from "../../mod.ts";
 import { partOf } from "../../src/memory/mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { check, fc } from "../support/property.ts";
+import { scratchFolder } from "../support/scratch.ts";
 
 const size = 5 * 2 ** 30;
 
@@ -50,6 +62,18 @@ test("packed elements behind 4 GiB are copied", () => {
   end.copyFrom(StridedMemoryView.fromArray([1, 2, 3, -4], packed));
   assertEquals(end.toArray(), [1, 2, 3, -4]);
   assertEquals(end.get(-1), -4);
+});
+
+test("what lies behind 4 GiB is written to a file, and read as an Arrow array", async () => {
+  const view = large();
+  using _ = view.buffer;
+  const end = view.sliced(slice(-2, null));
+  const path = join(scratchFolder(), "end.npy");
+  await writeNpy(path, end);
+  using read = await readNpy(path);
+  assertEquals(read.toArray(), [0, 9]);
+  const bits = new ArrowArray({ field: arrowField("b"), length: 4, buffers: [null, view.sliced(slice(-1, null))] });
+  assertEquals(bits.toArray(), [true, false, false, true]);
 });
 
 test("closing 5 GiB empties the arrays over its parts", () => {
@@ -112,4 +136,14 @@ test("an array over a part keeps the buffer from being collected", async () => {
   const kept = make();
   await collectGarbage();
   assertEquals([frees, kept.byteLength], [0, 8]);
+});
+
+test("an array over a part that a program has transferred is made again, and closing the buffer is no error", () => {
+  const buffer = new HostMemoryResource().allocate(64);
+  buffer.bytes()[41] = 5;
+  partOf(buffer, 40, 8, 16).buffer.transfer();
+  const again = partOf(buffer, 40, 8, 16);
+  assertEquals(again.getUint8(1), 5);
+  again.buffer.transfer();
+  buffer.close();
 });

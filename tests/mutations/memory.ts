@@ -104,7 +104,7 @@ export const memoryMutations: readonly Mutation[] = [
   ...law("memory/bytesOf", [
     ["  buffers.set(bytes.buffer, buffer);\n", "", "A buffer is freed while its bytes are in use."],
   ]),
-  ...law("memory/partOf", [
+  ...law("memory/placeOf", [
     ["    buffers.set(memory, buffer);\n", "", "A buffer is freed while a part of its bytes is in use."],
     ["start + length <= even + most ? even : start;", "even;", "Some parts of large memory cannot be read."],
     [
@@ -113,6 +113,12 @@ export const memoryMutations: readonly Mutation[] = [
       "A part longer than any array fails with an engine's error.",
     ],
     ["    those.set(first, memory);\n", "", "Closing a buffer leaves arrays over its memory."],
+    ["memory?.detached !== false", "memory === undefined", "A part that was transferred is gone from its buffer."],
+    [
+      "if (!memory.detached) memory.transfer();",
+      "memory.transfer();",
+      "A buffer of which a part was transferred cannot be closed.",
+    ],
   ]),
   ...law("memory/endsWithWorker", [
     [

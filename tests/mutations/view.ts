@@ -66,8 +66,8 @@ export const viewMutations: readonly Mutation[] = [
     ["  hostWaits(buffer);\n", "", "The elements of the typed array are not written yet."],
     ["start % size !== 0 || ", "", "Unaligned elements fail with the engine's error."],
     [
-      "partOf(buffer, start, byteCount",
-      "partOf(buffer, 0, byteCount",
+      "placeOf(buffer, start, bytes)",
+      "placeOf(buffer, 0, bytes)",
       "The typed array shows the start of the buffer.",
     ],
   ]),
