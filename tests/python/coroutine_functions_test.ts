@@ -1,7 +1,7 @@
 /** Async functions of JavaScript are coroutine functions to Python: coroutines await them, and their loop goes on. */
 import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import { type PyObject, Python, PythonError } from "../../mod.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { needs } from "../support/needs.ts";
@@ -148,7 +148,7 @@ async def dropped(function):
     goOn(); // its answer is nobody's
     assertEquals(await python.async(python.evaluate("on_own_loop"))(within, endless, 0.02), "late");
     goOn(); // nor has this one a loop any more
-    await pause(20);
+    await nextTurn(); // until JavaScript has answered
     let calls = 0;
     // JavaScript is inside this call meanwhile.
     const result = python.evaluate("on_own_loop")(python.evaluate("dropped"), async () => {
