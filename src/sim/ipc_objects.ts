@@ -65,6 +65,7 @@ export function fromHandle(bytes: Uint8Array): string {
   return readField(bytes);
 }
 
+// law sim/toFile: memory/sharing/pieces
 /** Writes a name to a file, whose descriptor can be sent to another process. */
 export function toFile(name: string): number {
   const { memfd_create, pwrite, close } = libc().files;

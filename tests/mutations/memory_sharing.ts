@@ -120,6 +120,11 @@ export const memorySharingMutations: readonly Mutation[] = [
       "      if (isShort || !isShort) throw error;\n",
       "Memory that was returned stays shared for ever.",
     ],
+    [
+      ": error instanceof FfiError;",
+      ": false;",
+      "Where this process has no memory for a message, memory that was returned stays shared for ever.",
+    ],
   ]),
   ...law("memory/MemoryChannel.listen", [
     ["      this.#failure = error;\n", "", "A message that cannot be understood looks like the end of the messages."],

@@ -160,6 +160,10 @@ export const simMutations: readonly Mutation[] = [
   ...law("sim/takeBlock", [
     ["other.trim(0n)", "other", "Unused memory that other pools hold is not available."],
   ]),
+  ...law("sim/toFile", [
+    [" === handleBytes) return fd;", " !== 0) return fd;", "Another process gets a pool without a name."],
+    ["  close(fd);\n", "", "An export that fails leaves a file open."],
+  ]),
   ...law("sim/ipcCalls", [
     ["      if (--entry.count > 0) return;\n", "", "Memory that was opened twice is gone after one close."],
   ]),

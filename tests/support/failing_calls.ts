@@ -41,21 +41,30 @@ export class FailingCalls implements Disposable {
 
   /** Counts anew, and makes the `nth` call from now on return `answer`, and do nothing: 1 is the next one, 0 none. */
   failNth(call: string, nth: number, answer: unknown): void {
-    this.counts.clear();
-    this.#failing = { call, nth, answer: () => answer };
+    this.#fail(call, nth, () => answer);
   }
 
   /** As {@linkcode failNth}, for a function of the C library that sets `errno` and returns -1. */
   failNthWith(call: string, nth: number, code: number): void {
-    this.failNth(call, nth, -1);
     const place = new DataView(ffiPort().memory(libc().sockets.__errno_location(), 4));
-    const answer = () => (place.setInt32(0, code, littleEndian), -1);
-    this.#failing = { call, nth, answer };
+    this.#fail(call, nth, () => (place.setInt32(0, code, littleEndian), -1));
+  }
+
+  /** As {@linkcode failNth}, for what throws, as where there is no memory for the call's arguments. */
+  throwNth(call: string, nth: number, error: Error): void {
+    this.#fail(call, nth, () => {
+      throw error;
+    });
   }
 
   /** Lets all calls pass. */
   [Symbol.dispose](): void {
     this.#restore.dispose();
+  }
+
+  #fail(call: string, nth: number, answer: () => unknown): void {
+    this.counts.clear();
+    this.#failing = { call, nth, answer };
   }
 
   #counted(name: string, call: AnyFunction): AnyFunction {

@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { CUresult } from "../../../bindings/cuda_types.ts";
 import { errno, libc as tables } from "../../../bindings/libc.ts";
+import { FfiError } from "../../../src/ffi/errors.ts";
 import { libc } from "../../../src/ffi/libc.ts";
 import { type Schedule, SimulatedDriver } from "../../../src/public/sim.ts";
 import {
@@ -541,16 +542,24 @@ test("a wait for a value ends with the first error that has ended the channel", 
 
 test("where the system has no memory for a message, nothing is lost, and nothing stays shared", async () => {
   using calls = new FailingCalls(libc(), { sockets: tables.sockets });
-  for (const [call, code] of [["sendmsg", errno.ENOBUFS], ["recvmsg", errno.ENOMEM]] as const) {
+  const noMemory = new FfiError("calloc failed");
+  const failures = [
+    ["sendmsg", errno.ENOBUFS],
+    ["recvmsg", errno.ENOMEM],
+    ["sendmsg", noMemory],
+    ["recvmsg", noMemory],
+  ] as const;
+  for (const [call, failure] of failures) {
     let hasFailed = true;
     for (let nth = 1; hasFailed; nth++) {
       const { here, there, owner, user } = ends();
       const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
-      calls.failNthWith(call, nth, code);
+      if (typeof failure === "number") calls.failNthWith(call, nth, failure);
+      else calls.throwNth(call, nth, failure);
       const buffer = pool.allocate(64);
       const error = await owner.send(buffer).catch((error: unknown) => error);
       if (error !== undefined) { // the first message is the program's own
-        assertInstanceOf(error, SystemError, String(error));
+        assertInstanceOf(error, typeof failure === "number" ? SystemError : FfiError, String(error));
         await owner.send(buffer);
       }
       buffer.close();

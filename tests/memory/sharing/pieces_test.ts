@@ -14,10 +14,14 @@ import {
   PinnedMemoryResource,
 } from "../../../mod.ts";
 import { CUresult } from "../../../bindings/cuda_types.ts";
+import { errno, libc as tables } from "../../../bindings/libc.ts";
 import { NativeArena } from "../../../src/ffi/arena.ts";
+import { libc } from "../../../src/ffi/libc.ts";
 import { ffiPort } from "../../../src/ffi/port.ts";
 import { drainFrees } from "../../../src/order/deferred_free.ts";
+import { FailingCalls } from "../../support/failing_calls.ts";
 import { intercept } from "../../support/intercept.ts";
+import { openFiles } from "../../support/open_files.ts";
 import { check, fc } from "../../support/property.ts";
 import { live, pair, sharedPool } from "./pair.ts";
 
@@ -258,6 +262,18 @@ test("imported pieces are returned in order also where the driver has no event l
     exported.close();
     pool.close();
     here.close();
+  }
+});
+
+test("an export of a pool that the system has no room for leaves no file", () => {
+  using both = pair();
+  using pool = new DeviceMemoryResource(both.here.device(0), { shareable: true });
+  using calls = new FailingCalls(libc(), { files: tables.files });
+  const before = openFiles();
+  for (const call of ["memfd_create", "pwrite"]) {
+    calls.failNthWith(call, 1, errno.ENOSPC);
+    assertThrows(() => pool.exportPool(), CudaError, "CUDA_ERROR_OPERATING_SYSTEM");
+    assertEquals([calls.hasFailed, openFiles()], [true, before]);
   }
 });
 

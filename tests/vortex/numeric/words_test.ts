@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { HostMemoryResource } from "../../../mod.ts";
-import { indicesOf, smallWords, words32 } from "../../../src/vortex/numeric/words.ts";
+import { indicesOf, isValid, smallWords, words32 } from "../../../src/vortex/numeric/words.ts";
 
 test("2 GiB and 4 GiB have as many words as a few bytes have, by their size", () => {
   using memory = new HostMemoryResource().allocate(2 ** 32);
@@ -16,5 +16,19 @@ test("2 GiB and 4 GiB have as many words as a few bytes have, by their size", ()
       words,
     ]);
     assertEquals([indicesOf(bytes, 16).length, indicesOf(bytes, 32).length], [halves, words]);
+  }
+});
+
+test("rows that 31 bits cannot count are valid where their bits are set", () => {
+  using memory = new HostMemoryResource().allocate(2 ** 29);
+  const validity = memory.bytes();
+  const rows = [0, 9, 2 ** 31, 2 ** 31 + 9, 2 ** 32 - 1];
+  for (const row of rows) validity[Math.floor(row / 8)] = 1 << row % 8;
+  for (const row of rows) {
+    assertEquals(
+      [isValid(validity, row), isValid(validity, row % 2 === 0 ? row + 1 : row - 1)],
+      [true, false],
+      `${row}`,
+    );
   }
 });
