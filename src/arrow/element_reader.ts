@@ -219,7 +219,8 @@ function elements(child: ArrowArray, start: number, end: number): ArrowValue[] {
 export function checkCount(count: number): void {
   if (count < 2 ** 32) return;
   throw new RangeError(
-    `Cannot make an array of ${count} Arrow values: expected fewer than 2^32. get(index) returns one, of a list's child, too`,
+    `Cannot make an array of ${count} Arrow values: expected fewer than 2^32. get(index) returns one, of a list's ` +
+      "child, too",
   );
 }
 

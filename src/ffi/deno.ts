@@ -218,7 +218,8 @@ class DenoPort implements FfiPort {
   // law ffi/needNetwork: ffi/port, ucx/secret
   needNetwork(doing: string, at: string): void {
     const { permissions } = this.#deno;
-    const { state, partial } = permissions.querySync({ name: "net" }); // a request cannot name every address: none with a zone
+    // All of the network comes first: a request for one host cannot name every address, such as one with a zone.
+    const { state, partial } = permissions.querySync({ name: "net" });
     if (state === "granted" && !partial) return;
     if (permissions.requestSync({ name: "net", host: at }).state === "granted") return;
     throw new FfiError(`Cannot ${doing}: Deno did not grant the network at ${at}. Run with --allow-net (or -A).`);

@@ -60,7 +60,8 @@ test("a byte order mark is a character like any other", () => {
 });
 
 test("a text longer than any string of the runtime is refused as what it is", () => {
-  const length = 2 ** 31; // no string is that long; nothing is written, and the pages that are read are all the same one
+  // No string is that long. Nothing is written, and the pages that are read are all the same one.
+  const length = 2 ** 31;
   using memory = new HostMemoryResource().allocate(length + 2 ** 21);
   const start = (memory.ptr + 2n ** 21n - 1n) / 2n ** 21n * 2n ** 21n;
   libc().paging.madvise(start, BigInt(length), MADV.HUGEPAGE);
