@@ -54,7 +54,8 @@ async def ticks_while(function):
     for (const one of [later, own.method, later.bind(null)]) assertEquals(isCoroutineFunction(one), true);
     for (const one of [() => later(), Math.abs, class {}]) assertEquals(isCoroutineFunction(one), false);
     assertEquals([await kind(later), await kind(() => later())], ["coroutine", "str"]);
-    assertEquals(await python.async(python.evaluate("lambda function: function()"))(later), "value");
+    // What uses the value: py.async would await a coroutine, if that were what it got.
+    assertEquals(await python.async(python.evaluate("lambda function: function() + '!'"))(later), "value!");
     assertThrows(() => python.evaluate("lambda function: function()")(later), TypeError, "Cannot wait for a promise");
     const grows = async (ticks: PyObject) => {
       for (let i = 0; i < 2000 && (ticks.length as number) < 3; i++) await pause(1);
