@@ -117,7 +117,7 @@ export const memorySharingMutations: readonly Mutation[] = [
   ...law("memory/untilThereIsMemory", [
     [
       "      if (!isShort) throw error;\n",
-      "      if (isShort || !isShort) throw error;\n",
+      "      throw error;\n",
       "Memory that was returned stays shared for ever.",
     ],
     [
@@ -126,7 +126,19 @@ export const memorySharingMutations: readonly Mutation[] = [
       "Where this process has no memory for a message, memory that was returned stays shared for ever.",
     ],
   ]),
+  ...law("memory/MemoryChannel.post", [
+    ["this.#sent.then(() => ", "Promise.resolve().then(() => ", "A message names a mark that comes after it."],
+    ["    this.#sent = sent.catch(() => {});\n", "", "The same."],
+  ]),
+  ...law("memory/MemoryChannel.send", [
+    [
+      "    if (this.#failure !== undefined) throw this.#failure;\n",
+      "",
+      "A send over a channel that has ended does not say why it has.",
+    ],
+  ]),
   ...law("memory/MemoryChannel.listen", [
     ["      this.#failure = error;\n", "", "A message that cannot be understood looks like the end of the messages."],
+    ["this.#marks.learn(message.marks); //", "//", "A return ends the channel, if it comes before a value is taken."],
   ]),
 ];

@@ -52,7 +52,6 @@ export class ChannelImports {
     const opened: SharedResource[] = [];
     const taken = new Set<number>();
     try {
-      this.#marks.learn(message.marks);
       for (const { id, device: uuid, file } of message.pools) this.#learnPool(id, uuid, files[file]);
       let { value } = message;
       for (const part of message.parts) {

@@ -70,6 +70,8 @@ export class MemoryChannel {
   readonly #imports: ChannelImports;
   readonly #arrived: Arrived[] = [];
   #news = Promise.withResolvers<void>();
+  /** Settles once all messages so far have been sent, or cannot be. */
+  #sent: Promise<void> = Promise.resolve();
   /** Replies that are not sent yet, and marks in replies whose events the other end has not opened yet. */
   #unsent = 0;
   #unlearned = 0;
@@ -106,6 +108,7 @@ export class MemoryChannel {
     return this.#exports.size;
   }
 
+  // law memory/MemoryChannel.send: memory/sharing/memory_channel
   /**
    * Sends a value. Everything now enqueued on the home streams of its buffers comes before all use at the other end.
    * The other end knows a pool once the pool, or a buffer of it, was first sent.
@@ -122,7 +125,7 @@ export class MemoryChannel {
       // All of this runs during the call: so the message can only fail later if the whole connection does.
       const message = encode(this.#exports.describe(value, outgoing));
       checkMessage(message, outgoing.files);
-      await this.#socket.send(message, outgoing.files);
+      await this.#post(message, outgoing.files);
     } catch (error) {
       this.#exports.undo(outgoing);
       throw error;
@@ -206,10 +209,17 @@ export class MemoryChannel {
     }
   }
 
+  // law memory/MemoryChannel.post: memory/sharing/memory_channel
+  /** Sends a message after all earlier ones, of which one may describe a mark or a pool that this one only names. */
+  #post(message: Uint8Array<ArrayBuffer>, files: readonly FileDescriptor[] = []): Promise<void> {
+    const sent = this.#sent.then(() => untilThereIsMemory(() => this.#socket.send(message, files)));
+    this.#sent = sent.catch(() => {});
+    return sent;
+  }
+
   #answer(message: Message): void {
     this.#unsent++;
-    const bytes = encode(message);
-    untilThereIsMemory(() => this.#socket.send(bytes)).catch(() => {}).finally(() => { // else the other end is gone
+    this.#post(encode(message)).catch(() => {}).finally(() => { // a failure means that the other end is gone
       this.#unsent--;
       this.#endIfUnused();
     });
@@ -247,6 +257,7 @@ export class MemoryChannel {
         this.#tellNews();
         break;
       case "value":
+        this.#marks.learn(message.marks); // now: a return that comes before the program takes the value may name them
         if (this.#closed) this.#imports.refuse({ message, files: descriptors });
         else this.#arrived.push({ message, files: descriptors });
         this.#tellNews();

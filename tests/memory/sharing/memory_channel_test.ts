@@ -3,7 +3,7 @@
  * other process is another simulated driver; the connection is a real socket.
  */
 import { needs } from "../../support/needs.ts";
-import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -29,7 +29,6 @@ import {
   PinnedMemoryResource,
   StridedMemoryView,
   SynchronousMemoryResource,
-  SystemError,
 } from "../../../mod.ts";
 import { extract, restore } from "../../../src/memory/sharing/channel_message.ts";
 import { contentOf, fileWith, openFiles } from "../../support/open_files.ts";
@@ -570,6 +569,51 @@ test("where the system has no memory for a message, nothing is lost, and nothing
       await assertNothingLeft({ here, there });
       ({ hasFailed } = calls);
     }
+  }
+});
+
+// The return named a mark that was learned only when the program took the value: it ended the channel.
+test("memory is returned also before a value is taken that was sent earlier, of the same stream", async () => {
+  const { here, there, owner, user } = ends();
+  using pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+  using theirs = new DeviceMemoryResource(there.device(0), { shareable: true });
+  using sent = pool.allocate(64);
+  await owner.send(sent);
+  const received = await user.receive() as MemoryBuffer;
+  using mine = theirs.allocate(64);
+  await user.send(mine);
+  received.close();
+  await until("the return", () => owner.shared === 0);
+  const value = await owner.receive() as MemoryBuffer;
+  value.close();
+  await until("the other return", () => user.shared === 0);
+  await owner.send("still there");
+  assertEquals(await user.receive(), "still there");
+  for (const closing of [owner, user]) closing.close();
+});
+
+// The second message arrived before the first, named a mark that was never sent, and ended the channel.
+test("messages keep their order also where the system has no memory for one of them", async () => {
+  for (const first of ["a return", "a value"]) {
+    const { here, there, owner, user } = ends();
+    using pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+    using theirs = new DeviceMemoryResource(there.device(0), { shareable: true });
+    using mine = theirs.allocate(64);
+    const sent = [pool.allocate(64), pool.allocate(64)];
+    await owner.send(sent);
+    const [one, other] = await user.receive() as [MemoryBuffer, MemoryBuffer];
+    {
+      using calls = new FailingCalls(libc(), { sockets: tables.sockets });
+      calls.failNthWith("sendmsg", 1, errno.ENOBUFS);
+      const sending = first === "a value" ? user.send(mine) : undefined; // it describes the mark of the stream
+      for (const buffer of [one, other]) buffer.close(); // the same stream
+      await sending;
+      await until(`both returns after ${first}`, () => owner.shared === 0);
+      assert(calls.hasFailed);
+    }
+    if (first === "a value") (await owner.receive() as MemoryBuffer).close();
+    await until("the return", () => user.shared === 0);
+    for (const closing of [...sent, owner, user]) closing.close();
   }
 });
 
