@@ -78,6 +78,8 @@ function exportTensor(python: Interpreter, view: StridedMemoryView, spec: bigint
   const { capsules } = python.api;
   const name = capsuleName("dltensor_versioned");
   const capsule = capsules.PyCapsule_New(tensor, name, 0n);
+  if (capsule === 0n) callDeleter(tensor, true); // nothing has taken it
+  python.check(capsule);
   try {
     const args = [python.retain(spec), python.retain(capsule), python.integer(view.ptr)];
     const made = python.callHelper("export_tensor", args);

@@ -595,13 +595,14 @@ export class Interpreter {
 
   /** An integer that a number represents exactly. */
   smallInteger(value: number): bigint {
-    return this.api.numbers.PyLong_FromDouble(value);
+    return this.check(this.api.numbers.PyLong_FromDouble(value));
   }
 
   /** An integer of any size. */
   integer(value: bigint): bigint {
-    if (BigInt.asIntN(64, value) === value) return this.api.numbers.PyLong_FromLongLong(value);
-    if (BigInt.asUintN(64, value) === value) return this.api.numbers.PyLong_FromUnsignedLongLong(value);
+    const { PyLong_FromLongLong, PyLong_FromUnsignedLongLong } = this.api.numbers;
+    if (BigInt.asIntN(64, value) === value) return this.check(PyLong_FromLongLong(value));
+    if (BigInt.asUintN(64, value) === value) return this.check(PyLong_FromUnsignedLongLong(value));
     const sign = value < 0n ? "-" : "";
     return this.callHelper("integer_of", [this.text(`${sign}0x${(value < 0n ? -value : value).toString(16)}`)]);
   }

@@ -253,7 +253,7 @@ export class Python {
 
   /** A float, even if the number is an integer, which would become an int. */
   float(value: number): PyObject {
-    return this.#make((python) => python.api.numbers.PyFloat_FromDouble(value));
+    return this.#make((python) => python.check(python.api.numbers.PyFloat_FromDouble(value)));
   }
 
   /**

@@ -63,7 +63,7 @@ function simpleObject(python: Interpreter, value: unknown): bigint {
     case "number":
       return Number.isSafeInteger(value) && !Object.is(value, -0)
         ? python.smallInteger(value)
-        : python.api.numbers.PyFloat_FromDouble(value);
+        : python.check(python.api.numbers.PyFloat_FromDouble(value));
     case "bigint":
       return python.integer(value);
     case "string":

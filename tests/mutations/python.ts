@@ -540,6 +540,12 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["    python.release(capsule);\n", "", "Capsules are never freed."],
     [
+      "  if (capsule === 0n) callDeleter(tensor, true);",
+      "",
+      "A tensor for which there is no capsule is kept for ever.",
+    ],
+    ["  python.check(capsule);\n", "", "Where Python has no memory for a capsule, the process ends."],
+    [
       "    if (capsules.PyCapsule_GetName(capsule) === name) callDeleter(tensor, true); // NumPy has not taken it\n",
       "",
       "A tensor that NumPy does not take is kept for ever.",

@@ -2,11 +2,14 @@
  * Host arrays exported to NumPy as tensors: for every type, layout and access equal to the view, and to what consumers
  * see by any protocol; released with the last array over the memory, and counted.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { cpython } from "../../bindings/cpython.ts";
+import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
-import { DType, HostMemoryResource, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
+import { DType, HostMemoryResource, type PyObject, Python, PythonError, StridedMemoryView } from "../../mod.ts";
 import { apart, pattern, positionsOf } from "../support/arrays.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
@@ -117,6 +120,20 @@ test(...needs(missing, "an export lasts until the last array over the memory, or
     ),
     150,
   );
+});
+
+// NumPy was called without the capsule, which ended the process.
+test(...needs(missing, "an array for whose capsule Python has no memory is an error, and is released"), () => {
+  const python = open();
+  const look: PyObject = python.evaluate("look");
+  const view = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3));
+  look(view);
+  const before = liveExports();
+  using calls = new FailingCalls(openInterpreter({}).api, cpython);
+  calls.failNth("PyCapsule_New", 1, 0n);
+  assertThrows(() => look(view), PythonError, "SystemError");
+  assert(calls.hasFailed);
+  assertEquals(liveExports(), before);
 });
 
 test(...needs(missing, "NumPy's functions and attributes work on an array of ours without conversion"), () => {

@@ -5,8 +5,11 @@ import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 import * as arrow from "apache-arrow";
 import { FfiError, kwargs, LibraryNotFoundError, type PyObject, Python, PythonError, slice } from "../../mod.ts";
+import { cpython } from "../../bindings/cpython.ts";
+import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { runScriptForJson } from "../support/child.ts";
 import { collectGarbage } from "../support/collect.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
@@ -158,6 +161,29 @@ test(...needs(missing, "a value without a counterpart is refused, and nothing is
 test(...needs(missing, "a container for which Python has no memory is a MemoryError"), async () => {
   const errors = await runScriptForJson(new URL("no_memory_child.ts", import.meta.url));
   assertEquals(errors, ["MemoryError", "MemoryError", "MemoryError"]);
+});
+
+// The attribute was deleted: C's setter does that where it is given no value.
+test(...needs(missing, "a number for which Python has no memory is an error, and deletes nothing"), () => {
+  const python = open();
+  python.run("class Kept: pass\nkept = Kept()\nkept.value = 1");
+  const kept: PyObject = python.evaluate("kept");
+  using calls = new FailingCalls(openInterpreter({ home }).api, cpython);
+  for (
+    const [call, value] of [
+      ["PyLong_FromDouble", 5],
+      ["PyFloat_FromDouble", 0.5],
+      ["PyLong_FromLongLong", 5n],
+      ["PyLong_FromUnsignedLongLong", 2n ** 63n],
+    ] as const
+  ) {
+    calls.failNth(call, 1, 0n);
+    assertThrows(() => void (kept["value"] = value as unknown as PyObject), PythonError, "SystemError");
+    assert(calls.hasFailed, call);
+    assertEquals(kept["value"], 1);
+  }
+  calls.failNth("PyFloat_FromDouble", 1, 0n);
+  assertThrows(() => python.float(1), PythonError, "SystemError");
 });
 
 test(...needs(missing, "an error of a JavaScript operator on a non-number says how to call Python's operator"), () => {
