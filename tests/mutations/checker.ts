@@ -66,7 +66,7 @@ export const checkerMutations: readonly Mutation[] = [
   ]),
   ...law("checker/moduleCalls", [
     [
-      "      for (const kernel of kernelsOf.get(handle) ?? []) kernels.delete(kernel);\n",
+      "      for (const kernel of modules.get(handle)?.kernels ?? []) kernels.delete(kernel);\n",
       "",
       "A program that loads one kernel after the other grows for as long as it is checked.",
     ],

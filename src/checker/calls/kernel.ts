@@ -14,20 +14,26 @@ import type { CheckedCalls } from "../checked_driver.ts";
 /** The first bytes of machine code, with which no PTX begins. */
 const binaryMarks: readonly number[] = [0x464c_457f, 0xba55_ed50];
 
+/** A module that is loaded. */
+interface Module {
+  /** The parameters of its kernels, by name; none if it was not loaded as PTX. */
+  readonly params: ReadonlyMap<string, readonly KernelParam[]>;
+  /** Those of its kernels that the program has asked for. */
+  readonly kernels: Set<bigint>;
+}
+
 // law checker/moduleCalls: checker/kernels
 /** The calls for modules, which are read to learn which parameters of their kernels are addresses. */
 export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]): CheckedCalls<"module"> {
   const { kernels } = checker;
-  /** Modules loaded as PTX, by handle. */
-  const modules = new Map<bigint, ReadonlyMap<string, readonly KernelParam[]>>();
-  /** The kernels that were asked for of each module that is loaded, by handle. */
-  const kernelsOf = new Map<bigint, Set<bigint>>();
+  /** By handle. */
+  const modules = new Map<bigint, Module>();
   const loaded = (code: number, out: bigint, image: bigint): number => {
     if (code !== 0) return code;
     const handle = checker.reader.word(out);
     const mark = checker.reader.at(image, 4).getUint32(0, true);
-    modules.delete(handle);
-    if (!binaryMarks.includes(mark)) modules.set(handle, paramsOf(readCString(image)));
+    const params: Module["params"] = binaryMarks.includes(mark) ? new Map() : paramsOf(readCString(image));
+    modules.set(handle, { params, kernels: new Set() });
     return code;
   };
   return {
@@ -37,17 +43,17 @@ export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]
     cuModuleUnload(handle) {
       const code = inner.cuModuleUnload(handle);
       if (code !== 0) return code;
-      for (const kernel of kernelsOf.get(handle) ?? []) kernels.delete(kernel);
-      kernelsOf.delete(handle);
+      for (const kernel of modules.get(handle)?.kernels ?? []) kernels.delete(kernel);
       modules.delete(handle);
       return code;
     },
     cuModuleGetFunction(out, handle, name) {
       const code = inner.cuModuleGetFunction(out, handle, name);
       if (code !== 0 || name === null) return code;
-      const params = modules.get(handle)?.get(readField(name));
+      const module = modules.get(handle);
+      const params = module?.params.get(readField(name));
       const kernel = checker.reader.word(out);
-      kernelsOf.getOrInsertComputed(handle, () => new Set()).add(kernel);
+      module?.kernels.add(kernel);
       if (params === undefined) kernels.delete(kernel);
       else kernels.set(kernel, params);
       return code;
