@@ -7,7 +7,7 @@ import { ByteReader } from "./byte_reader.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import type { EndpointOperations } from "../endpoint_operations.ts";
 import type { RawStream } from "../raw_stream.ts";
-import { isOfStreams, sendControl, type StreamControl } from "./stream_control.ts";
+import { sendControl, type StreamControl } from "./stream_control.ts";
 
 /** The two streams of one endpoint, created on first access. */
 export class ByteStream {
@@ -25,6 +25,7 @@ export class ByteStream {
   /** Why reading and writing have ended. */
   #over: { readonly reason: unknown } | undefined;
 
+  // law ucx/ByteStream.constructor: ucx/failing_calls
   /**
    * @param canNotify whether the other side can be notified of the end: without error handling, a message to an
    *   endpoint that was closed meanwhile aborts its process with a failed assertion in UCX
@@ -44,10 +45,8 @@ export class ByteStream {
     this.#canNotify = canNotify;
     this.#notify = (control) => {
       if (!canNotify && this.#isClosing) return;
-      sendControl(own, control, sender).catch((error: unknown) => {
-        const isOpen = own.failure === undefined && own.handle !== 0n; // else the endpoint reports why
-        if (isOpen && isOfStreams(control.kind)) this.end(error); // the other side waits for it
-      });
+      // The other side waits for it. Of an endpoint that has failed or is closed the streams have ended before.
+      sendControl(own, control, sender).catch((error: unknown) => this.end(error));
     };
     this.#waitsFor = (end) => own.worker.progress.waitsFor(end);
   }

@@ -36,11 +36,6 @@ function isLasting(kind: StreamControl["kind"]): kind is "cancelled" | "writing"
   return kind === "cancelled" || kind === "writing";
 }
 
-/** Whether it is about the streams, not about the end of their endpoint. */
-export function isOfStreams(kind: StreamControl["kind"]): boolean {
-  return kind !== "closed" && kind !== "acknowledged";
-}
-
 /** A received control message, with its sender. */
 interface Received extends StreamControl {
   /** The checksum of the sending worker's address. */
@@ -65,7 +60,8 @@ export function readControl(bytes: Uint8Array): Received | null {
 }
 
 /**
- * Notifies the other end, if the endpoint still can. UCX has the message when this returns, and rejects if it refuses.
+ * Notifies the other end, if the endpoint still can. The message begins before this returns; what is returned is
+ * rejected if UCX refuses it.
  *
  * @param sender the checksum of this worker's address
  */
