@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { nodeBuiltin, SystemError } from "../ffi/mod.ts";
+import { FfiError, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { DescriptorSet, type FileDescriptor } from "../unix/mod.ts";
 import type { PeerProcess } from "./process_identity.ts";
 
@@ -81,7 +81,7 @@ export class PeerLiveness {
       return descriptor;
     } catch (error) {
       descriptor.close();
-      if (error instanceof SystemError) return null; // its end is looked for
+      if (error instanceof SystemError || error instanceof FfiError) return null; // its end is looked for
       throw error;
     }
   }

@@ -98,7 +98,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A peer without a descriptor is not watched.",
     ],
     [
-      "      if (error instanceof SystemError) return null;",
+      "      if (error instanceof SystemError || error instanceof FfiError) return null;",
       "",
       "An endpoint that has been made is lost to its caller because the system cannot tell when its peer ends.",
     ],
@@ -787,6 +787,9 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/ByteReader.take", [
     ["< streamWindow / 2", "< 2 * streamWindow", "A writer waits for ever for a reader that has taken everything."],
   ]),
+  ...law("ucx/ByteStream.constructor", [
+    ["=> this.end(error));", "=> void error);", "A stream waits for ever for what the other side was not told."],
+  ]),
   ...law("ucx/ByteReader.stop", [
     ["    this.#over.abort();\n", "", "A program does not end after it has cancelled a stream that it was reading."],
   ]),
@@ -1456,6 +1459,9 @@ export const ucxMutations: readonly Mutation[] = [
       "",
       "A worker for which there is no memory is never destroyed, nor is its context.",
     ],
+  ]),
+  ...law("ucx/headerOf", [
+    ["    own.putBack(operation);", "", "A close waits for ever for a message for whose header there was no memory."],
   ]),
   ...law("ucx/printInfo", [
     ["  if (file === 0n) throw", "  if (false) throw", "UCX prints into no file, which ends the process."],

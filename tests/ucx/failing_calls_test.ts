@@ -99,7 +99,7 @@ for (const [name, program] of Object.entries(programs)) {
             assertEquals([isByListener ? call : thrown.call, thrown.status], [call, failure], where);
           } else assert(isDispensable(call) || !calls.hasFailed, `${where} failed, and nobody was told`);
           await until(() => openFiles() <= before);
-          assertEquals(openFiles(), before, where);
+          assert(openFiles() <= before, where); // the collector may have closed others
         }
       }
       assert(failed >= 15, `only ${failed} calls have failed`);
@@ -127,9 +127,26 @@ test("where there is no memory for what UCX prints, or for a worker, that is an 
     } catch (error) {
       assertInstanceOf(error, FfiError, String(error));
     }
-    assertEquals(openFiles(), before, `allocation ${nth}`);
+    assert(openFiles() <= before, `allocation ${nth}`);
   }
   assert(nth > 5);
+});
+
+test("a message for whose header there is no memory is refused, and a close does not wait for it", async () => {
+  using ucx = Ucx.open();
+  const { here, there, close } = await pair(ucx, "addresses");
+  await here.sendMessage(new Uint8Array(8), { header: "x" }); // what it needs once is there
+  {
+    using calls = new FailingCalls(libc(), { loading: tables.loading });
+    calls.failNth("calloc", 1, 0n);
+    await assertRejects(() => here.sendMessage(new Uint8Array(8), { header: "x" }), FfiError);
+  }
+  let isClosed = false;
+  void here.close().then(() => isClosed = true);
+  await until(() => isClosed);
+  assert(isClosed);
+  await there.close();
+  await close();
 });
 
 test("a worker whose handlers UCX refuses is closed at once", () => {
@@ -140,7 +157,7 @@ test("a worker whose handlers UCX refuses is closed at once", () => {
   for (const nth of [1, 2, 3]) {
     calls.failNth("ucp_worker_set_am_recv_handler", nth, failure);
     assertThrows(() => ucx.createWorker(), UcxError, "ucp_worker_set_am_recv_handler failed with UCS_ERR_IO_ERROR");
-    assertEquals(openFiles(), before);
+    assert(openFiles() <= before, `call ${nth}`);
   }
 });
 

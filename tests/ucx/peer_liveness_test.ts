@@ -131,17 +131,23 @@ test("any number of endpoints to a process take one descriptor, which is closed 
   await kill(child);
 });
 
-test("a process for which the system has no set, or no room in it, is looked for", async () => {
+test("a process for which the system has no set, no room in it or no memory is looked for", async () => {
   const { child, process } = start();
   const before = openFiles();
-  for (const [call, code] of [["epoll_create1", errno.EMFILE], ["epoll_ctl", errno.ENOSPC]] as const) {
+  const failures: ((calls: FailingCalls) => void)[] = [
+    (calls) => calls.failNthWith("epoll_create1", 1, errno.EMFILE),
+    (calls) => calls.failNthWith("epoll_ctl", 1, errno.ENOSPC),
+    (calls) => calls.failNth("calloc", 2, 0n), // the first is for the state of the process
+  ];
+  for (const fail of failures) {
     let set: DescriptorSet | undefined;
     const watch = new PeerLiveness({ watchDescriptor: (descriptors) => void (set = descriptors) }, () => {});
     const one = endpoint();
     {
-      using calls = new FailingCalls(libc(), { files: tables.files });
-      calls.failNthWith(call, 1, code);
+      using calls = new FailingCalls(libc(), { files: tables.files, loading: tables.loading });
+      fail(calls);
       watch.watch(one, process);
+      assert(calls.hasFailed);
     }
     assertEquals(watch.sees(one), false);
     watch.close();

@@ -89,6 +89,21 @@ function closing(arena: NativeArena): () => void {
   return () => arena.close();
 }
 
+// law ucx/headerOf: ucx/failing_calls
+/** The address of a copy of a header, which UCX reads until the operation is over. */
+function headerOf(own: EndpointOperations, operation: Operation, header: Uint8Array): bigint {
+  const arena = new NativeArena();
+  operation.ending = closing(arena);
+  try {
+    const { address, bytes } = arena.bytes(header.length);
+    bytes.set(header);
+    return address;
+  } catch (error) {
+    own.putBack(operation); // else a close would wait for it
+    throw error;
+  }
+}
+
 /** Sends an active message with an id, from an operation that holds its data, when they are ready. */
 export function sendActiveMessage(
   own: EndpointOperations,
@@ -98,10 +113,7 @@ export function sendActiveMessage(
   ready: Promise<void> | null,
   limits: LimitOptions,
 ): Promise<void> {
-  const arena = new NativeArena();
-  const head = arena.bytes(header.length);
-  head.bytes.set(header);
-  operation.ending = closing(arena); // UCX reads the header until then
+  const head = headerOf(own, operation, header);
   own.hasSentMessages = true;
   return own.later(operation, ready, limits, () => {
     operation.prepare("plain", operation.memoryType, UCP_AM_SEND_FLAG.REPLY); // so that the receiver knows the sender
@@ -109,6 +121,6 @@ export function sendActiveMessage(
     const { ucp, progress } = own.worker;
     const length = BigInt(header.length);
     const { ucp_am_send_nbx } = ucp.activeMessage;
-    progress.begun(operation, ucp_am_send_nbx(own.handle, id, head.address, length, address, count, parameters));
+    progress.begun(operation, ucp_am_send_nbx(own.handle, id, head, length, address, count, parameters));
   });
 }
