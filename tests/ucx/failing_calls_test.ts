@@ -180,7 +180,9 @@ test("a reader that cannot tell its writer what it has taken fails, and so does 
   calls.failNth("ucp_am_send_nbx", 2, BigInt(failure)); // the first says that there is a writer
   const written = here.writable.getWriter().write(new Uint8Array(8 * streamWindow));
   written.catch(() => {});
-  const error = await new Response(there.readable).bytes().catch((error: unknown) => error);
+  let error: unknown;
+  new Response(there.readable).bytes().catch((reason: unknown) => error = reason);
+  await until(() => error !== undefined);
   assertInstanceOf(error, UcxError, String(error));
   assertEquals(error.call, "ucp_am_send_nbx");
   await assertRejects(() => written, UcxError, "The other side has stopped reading");
