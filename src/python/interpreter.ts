@@ -267,15 +267,22 @@ export class Interpreter {
       return;
     }
     try {
-      this.beforeUnlock?.();
+      if (this.beforeUnlock !== null) {
+        this.#forgetError();
+        this.beforeUnlock();
+      }
     } finally {
-      // Left by a RangeError of JavaScript's stack, before the call's own error could be taken: the next would fail.
-      const { errors } = this.api;
-      if (errors.PyErr_Occurred() !== 0n) errors.PyErr_Clear();
+      this.#forgetError();
       this.api.threads.PyGILState_Release(this.#state);
       this.#depth = 0; // not before: without room for the call the lock is still held
       if (this.#inside !== null) this.#inside[0] = (this.#inside[0] ?? 0) + 1;
     }
+  }
+
+  /** Forgets an error that a RangeError of JavaScript's stack has kept a call from taking: the next would fail. */
+  #forgetError(): void {
+    const { errors } = this.api;
+    if (errors.PyErr_Occurred() !== 0n) errors.PyErr_Clear();
   }
 
   // law python/Interpreter.calledBack: python/functions

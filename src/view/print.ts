@@ -99,12 +99,14 @@ function readElements(view: ArrayParts, offsets: readonly number[]): Scalar[] {
   };
   if (device === null) {
     hostWaits(buffer); // page-locked memory has a home stream
-    return offsets.flatMap((at) => {
+    const scalars: Scalar[] = [];
+    for (const at of offsets) { // in a callback of an array's method a report would name that as the caller
       const start = Math.floor(at);
       const size = Math.ceil(at + dtype.itemsize) - start;
       noteHostAccess(buffer.ptr + BigInt(start), size, false, "view.toString()");
-      return read(partOf(buffer, start, size), at - start);
-    });
+      scalars.push(...read(partOf(buffer, start, size), at - start));
+    }
+    return scalars;
   }
   const runs = runsOf(offsets, dtype.itemsize);
   const size = runs.reduce((sum, { start, end }) => sum + end - start, 0);

@@ -708,10 +708,11 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Interpreter.leave", [
     ["      this.api.threads.PyGILState_Release(this.#state);\n", "", "Python's threads wait for ever."],
+    ["      this.#forgetError();\n      this.api", "      this.api", "A call fails with an earlier one's error."],
     [
-      "      if (errors.PyErr_Occurred() !== 0n) errors.PyErr_Clear();\n",
-      "",
-      "A call fails with an earlier one's error.",
+      "        this.#forgetError();\n        this.before",
+      "        this.before",
+      "Where the stack ends, the error of a call is that of the events that are recorded when Python is left.",
     ],
   ]),
   ...law("python/run_for_ever", [

@@ -83,29 +83,36 @@ test(
     open();
     const interpreter = openInterpreter({});
     const { threads, errors } = interpreter.api;
-    const real = threads.PyGILState_Ensure;
-    let taken = 0;
+    const [real, { beforeUnlock }] = [threads.PyGILState_Ensure, interpreter];
     const replace = (value: () => number) =>
       Object.defineProperty(threads, "PyGILState_Ensure", { value, writable: true });
+    const { none } = interpreter.singletons;
+    const callsPython = () => { // as where arrays of a checked GPU have gone to Python
+      interpreter.release(interpreter.callHelper("is_keyed", [interpreter.retain(none)]));
+    };
     try {
-      replace(() => {
-        throw new RangeError("no room on the stack");
-      });
-      assertThrows(() => interpreter.locked(() => {}), RangeError);
-      replace(() => {
-        taken++;
-        return real();
-      });
-      const leave = () => {
-        const { none } = interpreter.singletons;
-        interpreter.api.objects.PyObject_GetAttr(none, interpreter.name("missing")); // an AttributeError is pending now
-        throw new RangeError("no room on the stack");
-      };
-      assertThrows(() => interpreter.locked(leave), RangeError);
-      assertEquals(interpreter.locked(() => errors.PyErr_Occurred()), 0n);
-      assertEquals(taken, 2);
+      for (const whatIsLast of [null, callsPython]) {
+        interpreter.beforeUnlock = whatIsLast;
+        let taken = 0;
+        replace(() => {
+          throw new RangeError("no room on the stack");
+        });
+        assertThrows(() => interpreter.locked(() => {}), RangeError);
+        replace(() => {
+          taken++;
+          return real();
+        });
+        const leave = () => {
+          interpreter.api.objects.PyObject_GetAttr(none, interpreter.name("missing")); // an AttributeError is pending
+          throw new RangeError("no room on the stack");
+        };
+        assertThrows(() => interpreter.locked(leave), RangeError);
+        assertEquals(interpreter.locked(() => errors.PyErr_Occurred()), 0n);
+        assertEquals(taken, 2);
+      }
     } finally {
       replace(real);
+      interpreter.beforeUnlock = beforeUnlock;
     }
   },
 );
