@@ -1339,6 +1339,7 @@ modules_with_frames = builtins, sys
 
 import contextlib
 import ctypes
+import inspect
 import os
 import sys
 import threading
@@ -1429,8 +1430,18 @@ def error_of(message, key):
 
 
 # law python/runs_loop: python/coroutine_functions
-# What inspect.iscoroutinefunction(), since Python 3.12, and asyncio's look for, and the module that has its value.
-COROUTINE_MARKS = {"_is_coroutine_mark": "inspect", "_is_coroutine": "asyncio.coroutines"}
+def coroutine_marks():
+    """Return the attributes by which inspect.iscoroutinefunction() recognizes a function, since Python 3.12."""
+
+    def marked():
+        pass
+
+    if hasattr(inspect, "markcoroutinefunction"):
+        inspect.markcoroutinefunction(marked)
+    return vars(marked)
+
+
+COROUTINE_MARKS = coroutine_marks()
 
 
 def runs_loop():
@@ -1439,11 +1450,9 @@ def runs_loop():
     return running is not None and running() is not None
 
 
-# law python/signature_of: python/functions
+# law python/signature_of: python/functions, python/coroutine_functions
 def signature_of(count):
     """Return the signature of a function with so many parameters, whose names JavaScript does not tell."""
-    import inspect  # which takes longer to import than all of this file
-
     kind = inspect.Parameter.POSITIONAL_ONLY
     return inspect.Signature([inspect.Parameter(f"argument{number}", kind) for number in range(1, count + 1)])
 
@@ -1463,8 +1472,10 @@ class JavaScriptFunction:
     def __getattr__(self, name):
         if name == "__signature__" and self.count:  # 0 is the length of one that takes any number, too
             return signature_of(self.count)
-        if name in COROUTINE_MARKS and self.is_async:
-            return getattr(sys.modules.get(COROUTINE_MARKS[name]), name, None)
+        if self.is_async and name in COROUTINE_MARKS:
+            return COROUTINE_MARKS[name]
+        if self.is_async and name == "_is_coroutine":  # asyncio.iscoroutinefunction() looks for that
+            return getattr(sys.modules.get("asyncio.coroutines"), name, None)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # law python/JavaScriptFunction: python/worker_end

@@ -282,6 +282,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/signature_of", [
+    ['name == "_is_coroutine"', "False", "Frameworks do not see that a function is async."],
     [
       "range(1, count + 1)",
       "range(0)",

@@ -139,7 +139,6 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "running is not None",
       "Once asyncio was imported, no thread gets what an async function returns.",
     ],
-    ['"_is_coroutine": "asyncio.coroutines"', "", "Frameworks do not see that a function is async."],
   ]),
   ...law("python/await_answer", [
     [

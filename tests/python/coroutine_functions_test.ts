@@ -53,6 +53,8 @@ async def ticks_while(function):
     const own = { async method() {} };
     for (const one of [later, own.method, later.bind(null)]) assertEquals(isCoroutineFunction(one), true);
     for (const one of [() => later(), Math.abs, class {}]) assertEquals(isCoroutineFunction(one), false);
+    const isMarked = python.evaluate("__import__('sys').version_info >= (3, 12)"); // what inspect looks for is since then
+    assertEquals(python.evaluate("__import__('inspect').iscoroutinefunction")(later), isMarked);
     assertEquals([await kind(later), await kind(() => later())], ["coroutine", "str"]);
     // What uses the value: py.async would await a coroutine, if that were what it got.
     assertEquals(await python.async(python.evaluate("lambda function: function() + '!'"))(later), "value!");
