@@ -51,16 +51,16 @@ export function decodeText(bytes: Uint8Array): string {
     const text = decoder.decode(bytes);
     if (text !== "" || bytes.length === 0) return text;
   } catch (cause) {
-    throw tooLong(bytes, cause);
+    throw tooLong(bytes, { cause });
   }
   throw tooLong(bytes);
 }
 
-function tooLong({ length }: Uint8Array, cause?: unknown): RangeError {
+function tooLong({ length }: Uint8Array, options?: ErrorOptions): RangeError {
   return new RangeError(
     `Cannot make a string of ${length} bytes of UTF-8: no string of this runtime is that long. Make several, of parts ` +
       "of it",
-    { cause },
+    options,
   );
 }
 

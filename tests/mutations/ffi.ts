@@ -31,7 +31,7 @@ export const ffiMutations: readonly Mutation[] = [
     [", { ignoreBOM: true }", "", "A text that begins with U+FEFF loses it."],
   ]),
   ...law("ffi/decodeText", [
-    ["    throw tooLong(bytes, cause);\n", "    throw cause;\n", "A text that is too long is an engine's error."],
+    ["    throw tooLong(bytes, { cause });\n", "    throw cause;\n", "A text that is too long is an engine's error."],
   ]),
   ...law("ffi/DeferredFinalizer.constructor", [
     ["if (!state.closed) collected", "collected", "The collector frees an object a second time."],
