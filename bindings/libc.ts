@@ -192,8 +192,8 @@ export const libc = {
     fopen: { args: ["buffer", "buffer"], returns: "ptr" },
     // int fileno(FILE *stream);
     fileno: { args: ["ptr"], returns: "i32" },
-    // FILE *open_memstream(char **ptr, size_t *sizeloc);
-    open_memstream: { args: ["ptr", "ptr"], returns: "ptr" },
+    // FILE *fmemopen(void *buf, size_t size, const char *mode);
+    fmemopen: { args: ["ptr", "size", "buffer"], returns: "ptr" },
     // int fclose(FILE *stream);
     fclose: { args: ["ptr"], returns: "i32" },
     // size_t fread(void *ptr, size_t size, size_t n, FILE *stream);

@@ -35,7 +35,7 @@ export const ucp = {
     // ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params, ucp_worker_h *worker_p);
     ucp_worker_create: { args: ["ptr", "ptr", "ptr"], returns: "i8" },
   },
-  // Queries of the library and its objects. A FILE comes from open_memstream().
+  // Queries of the library and its objects. A FILE comes from fmemopen().
   information: {
     // ucs_status_t ucp_lib_query(ucp_lib_attr_t *attr);
     ucp_lib_query: { args: ["ptr"], returns: "i8" },

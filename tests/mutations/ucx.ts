@@ -1465,6 +1465,8 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/printInfo", [
     ["  if (file === 0n) throw", "  if (false) throw", "UCX prints into no file, which ends the process."],
+    ["bytes.at(-2) === 0", "true", "A text that does not fit is cut."],
+    ["bytes.at(-2)", "bytes.at(-1)", "A text that needs one byte more than there is room for is cut."],
   ]),
   ...law("native/watchReadable", [
     [

@@ -114,7 +114,7 @@ test("where there is no memory for what UCX prints, or for a worker, that is an 
   ucx.createWorker().abort();
   const before = openFiles();
   using calls = new FailingCalls(libc(), { loading: tables.loading, stdio: tables.stdio });
-  calls.failNth("open_memstream", 1, 0n);
+  calls.failNth("fmemopen", 1, 0n);
   assertThrows(() => ucx.transports(), FfiError, "for want of memory");
   let nth = 0;
   for (let isMade = false; !isMade;) {
