@@ -316,6 +316,14 @@ export class Receiver {
     return new UcxMessage(this, found, () => taken.delete(found.handle));
   }
 
+  // law ucx/Receiver.discardTaken: ucx/probe
+  /** Discards a taken message. The end of the worker discards it itself. */
+  discardTaken(message: bigint): void {
+    if (this.#isClosed) return;
+    this.#resources.taken.delete(message);
+    this.#resources.discard(this.#progress, message);
+  }
+
   /** Ends receives that have not begun. */
   close(reason: unknown): void {
     this.#starts.stop(reason);
@@ -446,8 +454,18 @@ export class Receiver {
   }
 }
 
+// law ucx/UcxMessage: ucx/probe
 /**
  * A message that has arrived and was taken, and has yet to be received: its length says how much memory to allocate.
+ *
+ * UCX keeps what has arrived until the message is received or released, or its worker is closed.
+ *
+ * @example
+ * ```ts ignore
+ * using message = worker.take(tag);
+ * if (message === null || message.length > most) return; // one that is too long is discarded
+ * await message.recv(new Uint8Array(message.length));
+ * ```
  */
 export class UcxMessage {
   /** Size in bytes. */
@@ -459,6 +477,7 @@ export class UcxMessage {
   #handle: bigint;
   /** Whether a receive of it waits for its memory. */
   #isAsked = false;
+  #isReleased = false;
 
   /** Use {@linkcode UcxWorker.take}. */
   constructor(receiver: Receiver, message: Arrived, forget: () => void) {
@@ -475,18 +494,42 @@ export class UcxMessage {
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory: it is then lost
-   * @throws {TypeError} if it was received before, or the memory is read-only or not contiguous: it can still be
-   *   received, as after limits have ended the wait for a stream
+   * @throws {TypeError} if it was received or released before, or the memory is read-only or not contiguous: it can
+   *   still be received, as after limits have ended the wait for a stream
    */
   async recv(into: Receivable, options: LimitOptions = none): Promise<Received> {
     checkOptions(options, limitOptionNames);
+    if (this.#isReleased) throw new TypeError("Cannot receive a message that was released");
     if (this.#handle === 0n || this.#isAsked) throw new TypeError("Cannot receive a message twice");
     this.#isAsked = true;
     try {
       return await this.#receiver.recvTaken(this.#handle, into, options, () => this.#gone());
     } finally {
       this.#isAsked = false;
+      if (this.#isReleased) this.#drop(); // unless it has been received
     }
+  }
+
+  /**
+   * Makes UCX drop it, unless a receive that was called before receives it: nobody else does, and its send ends as if
+   * somebody had. Harmless after a receive, or twice.
+   */
+  release(): void {
+    if (this.#handle === 0n) return;
+    this.#isReleased = true;
+    if (!this.#isAsked) this.#drop();
+  }
+
+  /** Makes UCX drop it, if it was not received. */
+  [Symbol.dispose](): void {
+    this.release();
+  }
+
+  #drop(): void {
+    const handle = this.#handle;
+    if (handle === 0n) return;
+    this.#handle = 0n;
+    this.#receiver.discardTaken(handle);
   }
 
   #gone(): void {
@@ -496,7 +539,8 @@ export class UcxMessage {
 
   static {
     showAs(UcxMessage, (message) => {
-      return `${showBytes(message.length)}, tag ${message.tag}${message.#handle === 0n ? ", received" : ""}`;
+      const state = message.#isReleased ? ", released" : message.#handle === 0n ? ", received" : "";
+      return `${showBytes(message.length)}, tag ${message.tag}${state}`;
     });
   }
 }

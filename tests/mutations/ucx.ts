@@ -1426,6 +1426,15 @@ export const ucxMutations: readonly Mutation[] = [
       "An array that closes its endpoint ends the process.",
     ],
   ]),
+  ...law("ucx/Receiver.discardTaken", [
+    ["    if (this.#isClosed) return;\n", "", "A message that is released late is received from no worker."],
+    ["    this.#resources.taken.delete(message);\n", "", "A released message is discarded again with its worker."],
+  ]),
+  ...law("ucx/UcxMessage", [
+    ["if (!this.#isAsked) this.#drop", "this.#drop", "A receive that waits for a stream loses a released message."],
+    ["      if (this.#isReleased) this.#drop();", "", "The send of a message that was given up never ends."],
+    ["if (this.#isReleased) throw", "if (false) throw", "A released message is said to have been received."],
+  ]),
   ...law("ucx/Receiver.take", [
     ['        this.#open("receive");\n', "", "What an array that closes its worker is for is never settled."],
     ["        owner?.over?.throwIfAborted();\n", "", "A receive of an endpoint that is gone begins."],

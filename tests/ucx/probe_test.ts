@@ -2,10 +2,14 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
+import { ucp as tables } from "../../bindings/ucp.ts";
 import { UcxError } from "../../src/ucx/error.ts";
+import { openUcp } from "../../src/ucx/library.ts";
 import type { UcxMessage } from "../../src/ucx/receiver.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
+import { Cuda, PinnedMemoryResource } from "../../mod.ts";
 import { until } from "../support/until.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 import { check, fc } from "../support/property.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
 
@@ -17,7 +21,7 @@ interface Message {
 
 const steps = fc.array(
   fc.record({
-    do: fc.constantFrom("send", "probe", "take", "recv", "receive taken"),
+    do: fc.constantFrom("send", "probe", "take", "recv", "receive taken", "release taken"),
     tag: fc.bigInt(0n, 3n),
     mask: fc.constantFrom(0n, 1n, 2n, 3n, 2n ** 64n - 1n),
     size: fc.constantFrom(0, 1, 100, 9000, 100_000),
@@ -67,7 +71,7 @@ for (const tls of ["tcp", "sm"]) {
             const into = new Uint8Array(sent.size);
             assertEquals(await message.recv(into), { length: sent.size, tag: sent.tag });
             assertContent(into, sent.index);
-          }
+          } else if (what === "release taken") taken.splice(Number(tag) % (taken.length || 1), 1)[0]?.[0].release();
         }
         for (const [message, { size }] of taken) await message.recv(new Uint8Array(size));
         for (const { size, tag } of here) await receiver.recv(new Uint8Array(size), { tag });
@@ -116,6 +120,65 @@ test("a message is received once, into memory that it fits into, and refused mem
   assert(receiver.take(2n) !== null); // never received
   await Promise.all([sender.close(), receiver.close()]);
   assertThrows(() => receiver.probe(), TypeError, "the worker is closed");
+});
+
+test("a message that is released is received by nobody, and what receives it already goes on", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  using calls = new FailingCalls(openUcp().functions, { tag: tables.tag }); // counts them
+  await using sender = ucx.createWorker();
+  const receiver = ucx.createWorker();
+  const endpoint = await sender.connect(receiver.address);
+  const size = 1 << 20; // larger than UCX buffers unasked: the send ends with the receive
+  const taken = async (index: number): Promise<[UcxMessage, Promise<void>]> => {
+    const sending = endpoint.send(contentOf(index, size));
+    let message: UcxMessage | null = null;
+    await until(() => (message = receiver.take()) !== null);
+    assert(message !== null);
+    return [message, sending];
+  };
+  const [discarded, sending] = await taken(1);
+  discarded.release();
+  await sending;
+  discarded.release();
+  const into = new Uint8Array(size);
+  await assertRejects(() => discarded.recv(into), TypeError, "released");
+  assertEquals(receiver.probe(), null);
+
+  const [received, second] = await taken(2);
+  const receiving = received.recv(into);
+  received.release();
+  await Promise.all([receiving, second]);
+  assertContent(into, 2);
+
+  // A receive that waits for a stream has not begun: it goes on, and where it is given up, the message is discarded.
+  const stream = Cuda.simulate({ schedule: "latest" }).device(0).createStream();
+  using pinned = new PinnedMemoryResource(stream.device).allocate(size, { stream });
+  for (const isGivenUp of [false, true]) {
+    const [message, third] = await taken(3);
+    pinned.fill(0, { stream });
+    const leaving = new AbortController();
+    const receiving = message.recv(pinned, { signal: leaving.signal });
+    message.release();
+    if (isGivenUp) leaving.abort();
+    else stream.synchronize();
+    if (isGivenUp) {
+      await assertRejects(() => receiving, DOMException);
+    } else {
+      await receiving;
+      assertContent(pinned.bytes(), 3);
+    }
+    await third;
+  }
+  stream.synchronize();
+
+  const [late, last] = await taken(4);
+  const [early, first] = await taken(5);
+  early.release();
+  await first;
+  receiver.abort();
+  late.release();
+  await last;
+  assertEquals(calls.counts.get("ucp_tag_msg_recv_nbx"), 6, "each of six messages is received or discarded once");
 });
 
 for (const tls of ["tcp", "sm,self"]) {
