@@ -137,7 +137,7 @@ function alignedOffset({ address, used }: Chunk, alignment: number): number {
 }
 
 /**
- * Zeroed memory from the C allocator, aligned for any scalar. Free it with libc's `free`.
+ * Zeroed memory from the C allocator, aligned for any scalar that fits into it. Free it with libc's `free`.
  *
  * @param length bytes
  * @throws {FfiError} if the allocation fails
