@@ -184,7 +184,9 @@ for (const count of [1, 150]) {
     const parts = Array.from({ length: count }, () => ({ bytes: 8, isCuda: false }));
     const [first = new Uint8Array(0), ...headers] = partHeaders(parts);
     await endpoint.send(first, { tag: 1n });
-    await pause(20); // until it is taken
+    const later = { tag: 2n }; // what arrives later has come after it, which is then taken
+    await Promise.all([endpoint.send(new Uint8Array(1), later), worker.recv(new Uint8Array(1), later)]);
+    await pause(1);
     end.abort(new RangeError("enough"));
     await assertRejects(() => given, RangeError, "enough");
     await pause(1);
