@@ -205,7 +205,9 @@ class BunPort implements FfiPort {
     return { keepAlive: (on) => then((s) => on ? s.ref() : s.unref()), close: () => then((s) => s.end()) };
   };
 
-  atUnload(): void {}
+  atUnload(): boolean {
+    return false;
+  }
 
   mayUseFiles(): boolean {
     return true;

@@ -204,8 +204,9 @@ class DenoPort implements FfiPort {
     return this.#waiting;
   }
 
-  atUnload(act: () => void): void {
+  atUnload(act: () => void): boolean {
     (Reflect.get(globalThis, "addEventListener") as (type: "unload", act: () => void) => void)("unload", act);
+    return true;
   }
 
   mayUseFiles(folder: string): boolean {

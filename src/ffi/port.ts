@@ -131,8 +131,10 @@ export interface FfiPort {
   /**
    * Calls a function before the program's modules are given up, be it to load them again (`deno run --watch`). Bun does
    * not tell: there the process ends with them, or goes on with both (`bun --hot`).
+   *
+   * @returns whether the runtime tells
    */
-  atUnload(act: () => void): void;
+  atUnload(act: () => void): boolean;
 
   /** Whether the program may read and write all files in a folder without prompting the user. */
   mayUseFiles(folder: string): boolean;

@@ -1357,7 +1357,7 @@ ENDED = "JavaScript has ended: its functions cannot be called any more"
 # function that enters it.
 javascript_thread = bell = enter = None
 
-ended = threading.Event()  # set at the end of a Worker
+ended = threading.Event()  # set at the end of a Worker, and of modules that were loaded again
 bell_lock = threading.RLock()  # the descriptor is closed then, and its number may become another file's
 when_ended = []  # functions that are called then
 at_thread_end = None  # the C function that is called then
@@ -1369,8 +1369,8 @@ clear_flags = ctypes.PyDLL("libm.so.6").feclearexcept
 ALL_FLAGS = 0x3D if os.uname().machine == "x86_64" else 0x1F  # FE_ALL_EXCEPT
 
 # For JavaScript to look at: a number that is odd while it is inside a call of Python, another one in each; and how many
-# keys are dead.
-numbers_for_javascript = (ctypes.c_int32 * 2)()
+# keys are dead. For JavaScript to set: that its modules are given up.
+numbers_for_javascript = (ctypes.c_int32 * 3)()
 javascript_numbers = ctypes.addressof(numbers_for_javascript)
 
 # The contexts in which a thread waits for JavaScript.
@@ -1518,14 +1518,18 @@ def bind_entrance(address):
 
 
 # law python/bind_javascript: python/worker_end
-def bind_javascript(descriptor, endings):
+def bind_javascript(descriptor, endings, is_worker):
     """Bind the thread of JavaScript, which calls this, and the descriptor that wakes it.
 
-    In a Worker the endings are C calls of one argument that end the watch of the descriptor; otherwise None.
+    The endings are C calls of one argument that end the watch of the descriptor; None if nobody will say when.
     """
     global javascript_thread, bell, at_thread_end
     javascript_thread, bell = threading.get_native_id(), descriptor
-    if endings is not None:
+    if endings is None:
+        return
+    if not is_worker:
+        sides_of_process().append(lambda: end_if_given_up(endings))
+    else:
         # However the Worker ends, its thread runs this, and takes the interpreter's lock for it.
         at_thread_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: (clear_error(), end(endings)))
         getattr(ctypes.CDLL(None), "__cxa_thread_atexit_impl")(at_thread_end, None, None)
@@ -1538,7 +1542,7 @@ clear_error.restype = None
 
 # law python/end: python/worker_end, python/guest
 def end(endings):
-    """End what serves a Worker, with its thread: nothing of JavaScript may be called any more."""
+    """End what serves JavaScript that has ended: nothing of it may be called any more."""
     with bell_lock:
         ended.set()
         os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")  # the watch's thread no longer waits then
@@ -1547,6 +1551,25 @@ def end(endings):
         os.close(bell)
     for function in when_ended:
         function()
+
+
+def sides_of_process():
+    """Return the list, of all copies of this package, of functions that end what serves JavaScript that is given up."""
+    return vars(sys).setdefault("_causeway_javascript", [])
+
+
+# law python/end_if_given_up: python/reloaded, public/two_copies
+def end_if_given_up(endings):
+    """End what serves JavaScript whose modules were given up."""
+    with bell_lock:
+        if numbers_for_javascript[2] and not ended.is_set():
+            end(endings)
+
+
+# A program that is loaded again, as by \`\`deno run --watch\`\`, has the thread of the one before, whose functions
+# are gone: entering one would end the process.
+for end_side in sides_of_process()[:]:
+    end_side()
 
 
 # law python/call_here: python/functions
@@ -1651,7 +1674,7 @@ class Patience:
         """Return after how many seconds to look whether JavaScript can still answer."""
         return max(LOOK, waiting[0] / LOOKS)
 
-    # law python/Patience.look: python/functions, python/coroutine_functions, python/worker_end
+    # law python/Patience.look: python/functions, python/coroutine_functions, python/worker_end, python/reloaded
     def look(self):
         """Give the request up, by an error, if JavaScript cannot answer it."""
         now = numbers_for_javascript[0]
@@ -1663,7 +1686,7 @@ class Patience:
                 f"been inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
                 "Make that call by py.async, so that JavaScript can answer meanwhile"
             )
-        if not os.path.exists(f"/proc/self/task/{javascript_thread}"):
+        if ended.is_set():
             raise RuntimeError(ENDED)
 
 

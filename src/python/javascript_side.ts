@@ -56,7 +56,10 @@ function isObject(value: unknown): value is object {
 
 /** JavaScript for Python, on one thread. All its functions need the interpreter's lock, except where documented. */
 export class JavaScriptSide {
-  /** First: odd while JavaScript is inside a call of Python. Second: how many keys are no longer needed. */
+  /**
+   * First: odd while JavaScript is inside a call of Python. Second: how many keys are no longer needed. Third: set once
+   * the program's modules are given up.
+   */
   readonly numbers: Int32Array<ArrayBuffer>;
   readonly #python: Interpreter;
   /** How Python enters JavaScript, once it has a function. */
@@ -75,7 +78,7 @@ export class JavaScriptSide {
   constructor(python: Interpreter) {
     this.#python = python;
     const numbers = python.readInteger(python.helper("javascript_numbers"));
-    this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 8)); // lives as long as the interpreter
+    this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 12)); // lives as long as the interpreter
     this.#bell = attempt(() => libc().files.eventfd(0, EFD.CLOEXEC));
     if (this.#bell < 0) {
       const hint = "Are there too many open files?";
@@ -89,16 +92,18 @@ export class JavaScriptSide {
     }
     this.#watch.keepAlive(false);
     this.#watch.start();
-    python.release(python.callHelper("bind_javascript", [python.smallInteger(this.#bell), this.#endings()]));
+    const { isWorker } = ffiPort();
+    const says = isWorker || ffiPort().atUnload(() => this.numbers[2] = 1);
+    const { none, true: yes, false: no } = python.singletons;
+    const endings = says ? this.#endings() : python.retain(none);
+    const bound = [python.smallInteger(this.#bell), endings, python.retain(isWorker ? yes : no)];
+    python.release(python.callHelper("bind_javascript", bound));
     python.hasExports = true; // polls find out which functions Python has released
   }
 
-  /**
-   * For Python: the C calls that end the watch with this thread, each a function and its argument; None if it is main.
-   */
+  /** For Python: the C calls that end the watch with this thread or its modules, each a function and its argument. */
   #endings(): bigint {
     const python = this.#python;
-    if (!ffiPort().isWorker) return python.retain(python.singletons.none);
     const calls = this.#watch.endings();
     return python.tuple(calls.map((call) => python.tuple(call.map((word) => python.integer(word)))));
   }

@@ -309,6 +309,10 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["        os.close(bell)\n", "", "A Worker leaves a descriptor behind."],
   ]),
+  ...law("python/end_if_given_up", [
+    ["if numbers_for_javascript[2] and", "if", "A copy of the package ends what serves another one."],
+    ["    end_side()\n", "    pass\n", "A function of a program that was loaded again is entered: the process ends."],
+  ]),
   ...law("python/cancel_all", [
     ["    await loop.shutdown_asyncgens()\n", "", "A generator of a Worker that has ended is never closed."],
     ["    if not is_loop_over:\n", "    if True:\n", "Coroutines of a Worker that has ended are not cancelled."],

@@ -123,9 +123,9 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "Short calls in a row are mistaken for one that never ends.",
     ],
     [
-      '        if not os.path.exists(f"/proc/self/task/{javascript_thread}"):\n',
+      "        if ended.is_set():\n",
       "        if False:\n",
-      "A coroutine awaits a function of a Worker that has ended for ever.",
+      "A function of a Worker that has ended is awaited for ever.",
     ],
   ]),
   ...law("python/runs_loop", [

@@ -56,8 +56,11 @@ const found = findPython();
 const missing = typeof found === "string" ? found : null;
 test(...needs(missing, "Python is passed nothing of another copy, which would be a function or a mystery"), () => {
   const home = typeof found === "string" ? "" : found.executable;
-  const [mine, other] = [here, there].map((one) => one.Python.open({ home }));
-  assert(mine !== undefined && other !== undefined);
+  const mine = here.Python.open({ home });
+  const calls = mine.evaluate("lambda function: function(1)");
+  assertEquals(calls((x: number) => x + 1), 2);
+  const other = there.Python.open({ home });
+  assertEquals(calls((x: number) => x + 2), 3); // the other one has ended nothing of it
   for (const what of [view, other.evaluate("[1, 2]"), there.kwargs({ a: 1 }), there.slice(1)]) {
     assertThrows(() => mine.builtins["len"](what), TypeError, reason);
   }
