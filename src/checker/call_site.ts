@@ -27,19 +27,34 @@ export function currentSite(): CallSite {
   return site;
 }
 
+/** The files of the npm package that have code, wherever it is installed. */
+const packageFile = /\/dist\/(?:bun\/causeway_compiled\/)?room_\w+\.js\b/;
+
+const isSource = import.meta.url.endsWith("/src/checker/call_site.ts");
+
+/** Where the sources are, as the two runtimes write it: a URL or a path. */
+const sources = ["../../src/", "../../mod.ts"]
+  .map((name) => new URL(name, import.meta.url))
+  .flatMap(({ href, pathname }) => [href, pathname]);
+
+// law checker/isOwn: package/package
 /**
- * Where this package's own code is, as the two runtimes write it: a URL or a path. In the npm package it is bundled
- * into the files of one folder. A program that bundles it into its own file sees its frames, because that file is not
- * one of this package's.
+ * Whether a frame is this package's own. A program that bundles it into its own file sees its frames, unless a source
+ * map says which file they are from.
  */
-// law checker/ownPlaces: package/package
-function ownPlaces(here: string): readonly string[] {
-  const isSource = here.endsWith("/src/checker/call_site.ts");
-  const names = isSource ? ["../../src/", "../../mod.ts"] : here.includes("/causeway/dist/") ? ["./"] : [];
-  return names.map((name) => new URL(name, here)).flatMap(({ href, pathname }) => [href, pathname]);
+function isOwn(frame: string): boolean {
+  return isSource ? sources.some((place) => frame.includes(place)) : packageFile.test(frame);
 }
 
-const own = ownPlaces(import.meta.url);
+const isBundled = !isSource && !packageFile.test(import.meta.url);
+
+/**
+ * What tells the place of a call from other places: its innermost frame. In a bundle that may be one of this package,
+ * whatever the place: there only all frames together tell.
+ */
+export function placeKey(stack: readonly string[]): string {
+  return isBundled ? stack.join() : shortFrame(stack[0] ?? "");
+}
 
 /** Of a repeating call, how many occurrences are all captured, and one in how many of those that follow. */
 const [alwaysNoted, notedOneIn] = [64, 32];
@@ -93,7 +108,7 @@ export class CallSites {
 /** The frames of a site outside this package, the innermost first: `work (file:///app.ts:12:3)`. */
 export function framesOf(site: CallSite): readonly string[] {
   const lines = (site.stack ?? "").split("\n").map((line) => line.trim()).filter((line) => line.startsWith("at "));
-  return lines.map((line) => line.slice(3)).filter((line) => !own.some((place) => line.includes(place)));
+  return lines.map((line) => line.slice(3)).filter((line) => !isOwn(line));
 }
 
 /** A frame without the folders of its file: `app.ts:12:3`. */

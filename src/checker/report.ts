@@ -44,7 +44,7 @@ export interface LeakedObject {
 }
 
 /** The parts of a report. */
-export type ReportParts = Omit<CausalityReport, "toSvg">;
+export type ReportParts = Omit<CausalityReport, "toSvg" | "toJSON">;
 
 /**
  * A mistake in the order of a program's calls: accesses whose order is left to chance, a use after free, or a leak.
@@ -104,9 +104,22 @@ export class CausalityReport {
     return drawReport(this);
   }
 
+  /** For `JSON.stringify`: its parts. Addresses and handles are text, as in the message. */
+  toJSON(): unknown {
+    return withTexts({ ...this });
+  }
+
   static {
     showAs(CausalityReport, ({ kind, message }) => `${kind}\n${message}`, "fields");
   }
+}
+
+/** A value of the report for JSON, which has no bigints. */
+function withTexts(value: unknown): unknown {
+  if (typeof value === "bigint") return `0x${value.toString(16)}`;
+  if (Array.isArray(value)) return value.map(withTexts);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withTexts(part)]));
 }
 
 /**

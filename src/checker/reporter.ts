@@ -10,15 +10,8 @@ import { CausalityReport } from "./report.ts";
 import type { LeakedObject } from "./report.ts";
 import type { ReportParts } from "./report.ts";
 import type { Timeline } from "./timeline.ts";
-import {
-  callOf,
-  destroyedMessage,
-  freedMessage,
-  leakMessage,
-  overlapMessage,
-  placeOf,
-  raceMessage,
-} from "./messages.ts";
+import { placeKey } from "./call_site.ts";
+import { callOf, destroyedMessage, freedMessage, leakMessage, overlapMessage, raceMessage } from "./messages.ts";
 
 /** The most reports that are kept. */
 const maxReports = 1000;
@@ -94,7 +87,7 @@ export class Reporter {
     const { kind, first, second } = parts;
     const key = [
       kind,
-      ...[first, second].map((one) => one === null ? "" : `${one.call} ${placeOf(one)} ${one.stream}`),
+      ...[first, second].map((one) => one === null ? "" : `${one.call} ${placeKey(one.stack)} ${one.stream}`),
     ];
     if (this.#reported.has(key.join("|"))) return;
     const report = new CausalityReport({ leaks: [], ...parts, timeline: this.#timeline.marks() });

@@ -73,3 +73,20 @@ test("whatever a report says is drawn as text and nothing else", () => {
     300,
   );
 });
+
+// JSON.stringify threw "Do not know how to serialize a BigInt".
+test("a report is written as JSON with all its parts, addresses and handles as its message has them", () => {
+  const cuda = Cuda.simulate({ check: { onReport: () => {} } });
+  const stream = cuda.device(0).createStream({ name: "left open" });
+  cuda.close();
+  for (const report of [race(), ...cuda.reports]) {
+    const written = JSON.parse(JSON.stringify({ report })).report;
+    const hex = (value: bigint | null | undefined) => typeof value === "bigint" ? `0x${value.toString(16)}` : value;
+    const call = (one: CausalityReport["first"]) => one === null ? null : { ...one, address: hex(one.address) };
+    const { kind, message, first, second, address, bytes, timeline } = report;
+    const leaks = report.leaks.map((leak) => ({ ...leak, handle: hex(leak.handle), made: call(leak.made) }));
+    const parts = { kind, message, first: call(first), second: call(second), address: hex(address), bytes, timeline };
+    assertEquals(written, JSON.parse(JSON.stringify({ ...parts, leaks })));
+  }
+  assertEquals(cuda.reports[0]?.leaks[0]?.handle, stream.handle);
+});

@@ -375,11 +375,17 @@ export const checkerMutations: readonly Mutation[] = [
       "Waiting for the default stream does not cover the streams that it waits for.",
     ],
   ]),
-  ...law("checker/ownPlaces", [
+  ...law("checker/isOwn", [
     [
-      'here.includes("/causeway/dist/") ? ["./"] : []',
-      "[]",
-      "In the published package, a report names the package's own files as the call sites.",
+      "packageFile.test(frame)",
+      "false",
+      "In the published package, a report names the package's own files as the places.",
+    ],
+    ["isBundled ? stack.join() : ", "", "In a bundle, only the first of several races is reported."],
+    [
+      "!isSource && !packageFile.test(import.meta.url)",
+      "!isSource",
+      "The package reports a race for each call of its function.",
     ],
   ]),
 ];

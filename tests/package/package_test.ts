@@ -381,6 +381,38 @@ testOnce("a program that Bun bundles, in any of its ways, runs where there is no
   }
 });
 
+const races = `import { Cuda, DeviceMemoryResource } from "causeway";
+using cuda = Cuda.simulate({ check: { leaks: false, onReport: () => {} } });
+const device = cuda.device(0);
+const [one, other] = [device.createStream(), device.createStream()];
+const memory = new DeviceMemoryResource(device);
+function race(): void {
+  const buffer = memory.allocate(8, { stream: one });
+  buffer.fill(1, { stream: one });
+  buffer.fill(2, { stream: other });
+}
+race();
+race();
+const buffer = memory.allocate(8, { stream: one });
+buffer.fill(1, { stream: one });
+buffer.fill(2, { stream: other });
+console.log(JSON.stringify(cuda.reports.map((report) => report.second?.stack[0]?.match(/\\w+\\.ts:\\d+/)?.[0])));
+`;
+
+// Of several races, all of which the package finds at the same line, only the first was reported.
+testOnce("in a bundle the checker reports each race, with its places if a source map tells them", patiently, () => {
+  const source = write("races.ts", races);
+  const [inFunction, last] = ["races.ts:9", "races.ts:15"];
+  assertEquals(JSON.parse(run([findBun(), source], installed().project)), [inFunction, last]); // one for each two places
+  for (
+    const [options, places] of [[[], Array(3).fill(null)], [["--sourcemap=inline"], [inFunction, inFunction, last]]]
+  ) {
+    const out = scratchFolder();
+    run([findBun(), "build", "--target=bun", ...options ?? [], source, `--outdir=${out}`], installed().project);
+    assertEquals(JSON.parse(run([findBun(), join(out, "races.js")], out)), places);
+  }
+});
+
 /** Why Deno cannot bundle here: it fetches its bundler when it is first used. Null if it can. */
 function missingBundler(): string | null {
   if (deno === undefined || deno.missing !== null) return deno?.missing ?? "no Deno";
