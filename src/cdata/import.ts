@@ -11,7 +11,7 @@ import {
 import { allocate, libc, runAll, struct } from "../ffi/mod.ts";
 import { checkPlace, type CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
-import { DType, StridedLayout } from "../layout/mod.ts";
+import { DType, isOfOtherCopy, show, StridedLayout } from "../layout/mod.ts";
 import { ArrayNode, type ArrowNode } from "./array_node.ts";
 import { type RawArray, type RawBuffer, readArray } from "./array_import.ts";
 import {
@@ -74,6 +74,9 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
 
 /** How to import a source that is no Arrow array, but has elements or arrays. */
 function importerOf(source: unknown): string {
+  if (isOfOtherCopy(source)) {
+    return `, got ${show(source)}. Pass the array itself, or what take() of its export returns`;
+  }
   if (typeof source !== "object" || source === null) return "";
   if (ArrayBuffer.isView(source)) return ". Import a typed array with ArrowArray.from(StridedMemoryView.from(array))";
   if (Array.isArray(source)) {
@@ -112,9 +115,10 @@ function takeFromProducer<T>(exported: unknown, options: FromArrowOptions, make:
 }
 
 // law cdata/takeFreshStructs: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array,
-//   device/late_streams, order/programs
+//   device/late_streams, order/programs, public/two_copies
 /** Imports structs that a producer has made for this import, and releases them if that fails. */
-function takeFreshStructs<T>(made: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
+function takeFreshStructs<T>(exported: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
+  const made: unknown = isOfOtherCopy(exported) ? (exported as ArrowDeviceArray).take() : exported; // known members
   if (!isPointers(made)) {
     throw new ExchangeError(
       "Cannot import an Arrow array: its producer returned neither an ArrowDeviceArray nor the addresses " +

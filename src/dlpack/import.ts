@@ -50,7 +50,7 @@ export function fromDlpack<T>(source: unknown, options: ImportOptions, make: Mak
   }
   throw new ExchangeError(
     "Cannot import by DLPack: expected an object with a method __dlpack__(), or the address of a tensor as a bigint: " +
-      "{ managedTensorVersioned }",
+      `{ managedTensorVersioned }${isOfOtherCopy(source) ? `, got ${show(source)}. Pass the view that it is of` : ""}`,
   );
 }
 

@@ -11,7 +11,7 @@ import {
   type TypedArrayConstructor,
   typedArrayFor,
 } from "./scalar_types.ts";
-import { show, showGiven } from "./shape.ts";
+import { falseFor, show, showGiven } from "./shape.ts";
 
 /** A data type as in DLPack: DLDataType, and the tensor's flag for padded sub-byte types. */
 export interface DLPackDType {
@@ -290,9 +290,14 @@ export class DType<Name extends DTypeName = DTypeName> {
     for (let byte = 0; byte < this.itemsize; byte++) view.setUint8(byteOffset + byte, element.getUint8(byte));
   }
 
-  /** Whether the other is the same dtype, stored in the same way. */
+  /**
+   * Whether the other is the same dtype, stored in the same way.
+   *
+   * @throws {TypeError} for a dtype of another copy of this package
+   */
   equals(other: unknown): boolean {
-    return this === other || (other instanceof DType && this.name === other.name);
+    if (other instanceof DType) return this === other || this.name === other.name;
+    return falseFor(other, "DType.from(it.name)");
   }
 
   /** The name. */

@@ -34,7 +34,7 @@ export { isPlainObject } from "./plain_object.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
 export { isOfOtherCopy, packageCopy, thisCopy } from "./package_copy.ts";
-export { formatShape, MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show, showGiven } from "./shape.ts";
+export { falseFor, formatShape, MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show, showGiven } from "./shape.ts";
 export { Slice, slice } from "./slice.ts";
 export type { SliceItem } from "./slicing.ts";
 export { bytesBefore, bytesFrom, type StridedLayoutOptions } from "./span.ts";

@@ -75,14 +75,16 @@ export function show(value: unknown): string {
   }
 }
 
+const ofOtherCopy = " of another copy of this package: this program has loaded two";
+
 function shownAt(value: unknown, depth: number): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
-  if (typeof value === "function") return "a function";
+  if (typeof value === "function") return isOfOtherCopy(value) ? `a PyObject${ofOtherCopy}` : "a function";
   if (Array.isArray(value)) return depth < deepestShown ? shownArray(value, depth + 1) : "an array";
   if (typeof value === "object" && value !== null && Object.hasOwn(value, "toString") === false) {
     const name = Object.getPrototypeOf(value)?.constructor?.name;
-    const copy = isOfOtherCopy(value) ? " of another copy of this package: this program has loaded two" : "";
+    const copy = isOfOtherCopy(value) ? ofOtherCopy : "";
     if (typeof name === "string" && name !== "") return `an instance of ${name}${copy}`;
     const tag = Object.prototype.toString.call(value).slice("[object ".length, -1); // of a generator, which has no name
     return tag === "Object" ? "an object" : `an instance of ${tag}`;
@@ -94,6 +96,18 @@ function shownArray(values: readonly unknown[], depth: number): string {
   const shown = Array.from(values.slice(0, mostShown), (value) => shownAt(value, depth)); // of holes, too
   if (values.length > mostShown) shown.push("...");
   return values.length === 1 ? `(${shown[0]},)` : `(${shown.join(", ")})`;
+}
+
+// law layout/falseFor: public/two_copies
+/**
+ * What `equals` of a class returns for a value that is no instance of it: false.
+ *
+ * @param wayOut makes an instance of one of another copy of this package
+ * @throws {TypeError} for objects of another copy, which may be equal
+ */
+export function falseFor(other: unknown, wayOut: string): false {
+  if (isOfOtherCopy(other)) throw new TypeError(`Cannot compare with ${show(other)}. ${wayOut} is one of this copy`);
+  return false;
 }
 
 /** As {@linkcode show}, for values that may be anything: omits a function's source and long strings. */

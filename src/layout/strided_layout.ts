@@ -28,6 +28,7 @@ import {
   checkNdim,
   checkVolume,
   copyShape,
+  falseFor,
   formatShape,
   ndimOf,
   normalizeAxis,
@@ -666,10 +667,12 @@ export class StridedLayout {
   /**
    * Whether the other is a layout with the same shape, strides, itemsize and offset. For a map key use
    * {@linkcode StridedLayout.toString}, which returns the same text for equal layouts, and only for those.
+   *
+   * @throws {TypeError} for a layout of another copy of this package
    */
   equals(other: unknown): boolean {
     if (this === other) return true;
-    if (!(other instanceof StridedLayout)) return false;
+    if (!(other instanceof StridedLayout)) return falseFor(other, "StridedLayout.from(it)");
     if (this.itemsize !== other.itemsize || this.sliceOffset !== other.sliceOffset || this.ndim !== other.ndim) {
       return false;
     }

@@ -340,7 +340,9 @@ export class PeerAccessSet implements Set<CudaDevice> {
     const others = [...devices].filter((device) => !isOwner(device));
     const unknown = others.filter((device) => this.#find(device) === null);
     if (unknown.length > 0) {
-      const named = unknown.map((device) => isDevice(device) ? `${device} of another Cuda` : `device ${device}`);
+      const named = unknown.map((device) =>
+        isDevice(device) ? `${device} of another Cuda` : typeof device === "number" ? `device ${device}` : show(device)
+      );
       throw new RangeError(
         `Cannot give ${named.join(", ")} access: expected a device of the same Cuda, or an ordinal from 0 to ` +
           `${owner.siblings.length - 1}`,

@@ -229,7 +229,11 @@ export class Python {
     }
     const handle = typeof callable === "function" ? handleOf(callable) : undefined;
     if (handle === undefined) {
-      throw new TypeError("Cannot call a value that is not a Python object: expected a function, such as time.sleep");
+      throw new TypeError(
+        `Cannot call a value that is not a Python object: expected a function, such as time.sleep, got ${
+          show(callable)
+        }`,
+      );
     }
     const { python, reference } = handle; // 0n: a method, which is looked up again when it is called
     if (reference !== 0n && python.api.objects.PyCallable_Check(reference) === 0) throw notCallable(python, reference);

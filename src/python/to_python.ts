@@ -287,10 +287,7 @@ function datetimeOf(python: Interpreter, date: Date): bigint {
 }
 
 function ofOtherCopy(value: object): TypeError {
-  const what = isFunction(value)
-    ? "a PyObject of another copy of this package: this program has loaded two"
-    : show(value);
-  return new TypeError(`Cannot pass ${what}. Get it from this one, or pass StridedMemoryView.from(view)`);
+  return new TypeError(`Cannot pass ${show(value)}. Get it from this one, or pass StridedMemoryView.from(view)`);
 }
 
 /** Whether a value can be called. */

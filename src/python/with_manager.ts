@@ -101,6 +101,7 @@ function managed(manager: PyObject): Handle {
   const handle = typeof manager === "function" ? handleOf(manager) : undefined;
   if (handle !== undefined) return handle;
   throw new TypeError(
-    "Cannot enter a value that is not a Python object: expected a context manager, such as open(path)",
+    "Cannot enter a value that is not a Python object: expected a context manager, such as open(path), " +
+      `got ${show(manager)}`,
   );
 }

@@ -12,7 +12,7 @@ import {
   type DTypeLike,
   type DTypeName,
   type ElementOf,
-  isOfOtherCopy,
+  falseFor,
   none,
   type OneDTypeName,
   type OptionNames,
@@ -195,10 +195,8 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * @throws {TypeError} for a view of another copy of this package, and if the buffer of either view is closed
    */
   equals(other: unknown): boolean {
-    if (isOfOtherCopy(other)) {
-      throw new TypeError(`Cannot compare with ${show(other)}. StridedMemoryView.from(it) is one of this copy`);
-    }
-    return other instanceof ElementArray && hasEqualElements(this, other);
+    if (other instanceof ElementArray) return hasEqualElements(this, other);
+    return falseFor(other, "StridedMemoryView.from(it)");
   }
 
   /**

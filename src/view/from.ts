@@ -15,7 +15,7 @@ import {
   type ImportOptions,
   isDlpackSource,
 } from "../dlpack/mod.ts";
-import { showGiven, type TypedArray } from "../layout/mod.ts";
+import { isOfOtherCopy, showGiven, type TypedArray } from "../layout/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
 /** The method by which a foreign object, such as a Python object, makes a view of itself. */
@@ -84,8 +84,10 @@ export function isPythons(source: unknown): source is ArraySource {
   return typeof source === "function" && isOwnSource(source);
 }
 
+// law view/isObject: public/two_copies
+/** Whether a value may speak a protocol: no Python object of another copy of this package, which seems to speak all. */
 function isObject(source: unknown): source is object {
-  return (typeof source === "object" || typeof source === "function") && source !== null;
+  return (typeof source === "object" && source !== null) || (typeof source === "function" && !isOfOtherCopy(source));
 }
 
 /** Whether an object speaks a protocol, judging by its members. */
@@ -158,7 +160,7 @@ export function isUsableAt({ buffer }: ArrayParts, options: ImportOptions): bool
 
 /** A value that is not an array, in a word or two: a string may be very long. */
 export function describe(value: unknown): string {
-  if (value === null || typeof value !== "object") return showGiven(value);
+  if (value === null || typeof value !== "object" || isOfOtherCopy(value)) return showGiven(value);
   const name: unknown = value.constructor?.name; // "" for a generator
   return typeof name === "string" && name !== "" ? name : showGiven(value);
 }

@@ -180,8 +180,13 @@ class Pieces {
 /**
  * Writes an array as two messages, one with its dtype and one with the array, for `decodeVortexIpc` or for
  * `vortex._lib.serde.decode_ipc_array(array, dtype)` of Vortex in Python. Encoded arrays keep their encodings.
+ *
+ * @throws {TypeError} if it is not a VortexArray
  */
 export function encodeVortexIpc(array: VortexArray): { readonly dtype: Bytes; readonly array: Bytes } {
+  if (!(array instanceof VortexArray)) {
+    throw new TypeError(`Cannot write messages: expected a VortexArray, got ${showGiven(array)}`);
+  }
   const { body, ids } = writeArray(rootOf(array));
   const dtype = writeDType(array.dtype);
   return {

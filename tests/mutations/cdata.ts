@@ -267,6 +267,7 @@ export const cdataMutations: readonly Mutation[] = [
   ...law("cdata/takeFreshStructs", [
     ["    releaseSchema(schema);\n    releaseArray(address);\n", "", "Structs made by a refused source leak."],
     ['  new Walk("ArrowArray").pointer(address, "address");\n', "", "Structs at an invalid address are released."],
+    ["isOfOtherCopy(exported)", "false", "Arrow arrays of another copy of the package are refused."],
   ]),
   ...law("cdata/takeExport", [
     ["  exported.take(); // both have been moved: nothing is left to release\n", "", "Two consumers take one array."],

@@ -338,6 +338,9 @@ export const layoutMutations: readonly Mutation[] = [
       "An error is lost.",
     ],
   ]),
+  ...law("layout/falseFor", [
+    ["if (isOfOtherCopy(other))", "if (false)", "Equal dtypes of two copies of the package differ without a word."],
+  ]),
   ...law("layout/isOfOtherCopy", [
     [
       "copy !== undefined && copy !== thisCopy",

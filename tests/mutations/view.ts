@@ -16,6 +16,13 @@ export const viewMutations: readonly Mutation[] = [
       "The old contents are printed.",
     ],
   ]),
+  ...law("view/isObject", [
+    [
+      " && !isOfOtherCopy(source)",
+      "",
+      "An array of Python of another copy of the package fails with an error of Python's.",
+    ],
+  ]),
   ...law("view/wayOut", [
     ['"getChild" in source\n', "false\n", "The error for a vector of apache-arrow names its data, which is no array."],
     ["  if (Array.isArray(source)) return", "  if (false) return", "The error for numbers only mentions protocols."],

@@ -33,12 +33,31 @@ test("a view of another copy is viewed, and its memory is returned", () => {
   assertEquals(there.liveExports(), 0); // of this one there may be some that earlier tests of the process have left
 });
 
+test("an Arrow array of another copy is imported, whether a view or an array is wanted, and its memory is returned", () => {
+  const before = there.liveExports();
+  const array = there.ArrowArray.from(view.toArrowDevice());
+  {
+    using arrow = here.ArrowArray.from(array);
+    using numbers = here.StridedMemoryView.from(array);
+    assertEquals([[...arrow], numbers.toArray()], [[1, 2, 3], [1, 2, 3]]);
+    // What is refused is released, too.
+    assertThrows(() => here.StridedMemoryView.fromArrowDevice(array, { stream: 1 as never }));
+    assert(there.liveExports() > before);
+  }
+  array.close();
+  assertEquals(there.liveExports(), before);
+});
+
 test("objects of another copy are refused with the reason, wherever they are no views", () => {
   const mine = here.StridedMemoryView.fromArray([1, 2, 3]);
   const ways: (() => unknown)[] = [
     () => mine.equals(view),
     () => mine.sliced(there.slice(1)),
     () => here.StridedMemoryView.zeros([2], there.DType.from("int32")),
+    () => mine.dtype.equals(view.dtype),
+    () => mine.layout.equals(view.layout),
+    () => here.StridedMemoryView.from(view.toDlpack()),
+    () => here.StridedMemoryView.from(view.buffer),
     () =>
       here.StridedMemoryView.fromBuffer(there.MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8)), {
         shape: [8],
@@ -46,6 +65,10 @@ test("objects of another copy are refused with the reason, wherever they are no 
       }),
   ];
   for (const way of ways) assertThrows(way, TypeError, reason);
+  for (const source of [view.toArrowDevice(), view.buffer]) {
+    assertThrows(() => here.ArrowArray.from(source as never), here.ExchangeError, reason);
+  }
+  assertThrows(() => here.StridedMemoryView.fromDlpack(view.toDlpack() as never), here.ExchangeError, reason);
   assertEquals([mine, view, 5, null, () => {}, {}].map(isOfOtherCopy), [false, true, false, false, false, false]);
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -65,4 +88,12 @@ test(...needs(missing, "Python is passed nothing of another copy, which would be
     assertThrows(() => mine.builtins["len"](what), TypeError, reason);
   }
   assertEquals(mine.builtins["sum"](here.StridedMemoryView.from(view)), 6);
+  const bytes = other.evaluate("bytearray(3)");
+  for (const what of [bytes, other.builtins["len"]]) {
+    assertThrows(() => here.StridedMemoryView.from(what), TypeError, reason);
+    assertThrows(() => here.StridedMemoryView.zeros([3], "uint8").copyFrom(what as never), TypeError, reason);
+    assertThrows(() => here.ArrowArray.from(what), here.ExchangeError, reason);
+    assertThrows(() => mine.async(what), TypeError, reason);
+    assertThrows(() => mine.with(what), TypeError, reason);
+  }
 });

@@ -324,6 +324,7 @@ test("so are those of Vortex messages", async () => {
     transfer(late);
     assertThrows(() => decoded.toArrow(), TypeError, why);
     assertThrows(() => encodeVortexIpc(decoded), TypeError, why);
+    assertThrows(() => encodeVortexIpc({} as never), TypeError, "expected a VortexArray, got an instance of Object");
     const pieces = async function* (...given: readonly unknown[]) {
       yield* given as readonly Uint8Array[];
     };
