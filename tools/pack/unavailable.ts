@@ -18,8 +18,8 @@ function wayOut(): string {
   const problem = bun === undefined ? undefined : tooOld("bun", bun);
   if (problem !== undefined) return problem;
   return Reflect.has(globalThis, "Bun") || Reflect.has(globalThis, "Deno")
-    ? 'a bundler has chosen its files for Node, or require() of Deno. Use import; bundle with the condition "bun" or ' +
-      '"deno", or leave causeway external.'
+    ? "a bundler or a test runner has chosen its files for Node, or require() of Deno. Use import; resolve it with the " +
+      'condition "bun" or "deno", or leave causeway external.'
     : "causeway calls native code through Deno or Bun, and this is neither. Run it with Bun 1.4 or Deno 2.9; on Node, " +
       "causeway/layout works.";
 }
