@@ -4,7 +4,7 @@
  * @module
  */
 import { type CudaDriver, observeHost, observerOf } from "../driver/mod.ts";
-import { checkBoolean, checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
+import { checkBoolean, checkOptions, type OptionNames, show, showAs, showGiven } from "../layout/mod.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
 import type { CausalityReport } from "./report.ts";
 import { CheckerState } from "./checker_state.ts";
@@ -46,6 +46,7 @@ export class CausalityChecker {
   /** Use {@linkcode checkDriver}. */
   constructor(inner: CudaDriver, options: CheckOptions) {
     checkOptions(options, checkOptionNames);
+    checkIsDriver(inner);
     const { onReport, leaks = true, kernels = "certain" } = options;
     if (onReport !== undefined && typeof onReport !== "function") {
       throw new TypeError(`Expected onReport to be a function, got ${show(onReport)}`);
@@ -198,7 +199,21 @@ export class CausalityChecker {
  * using checker = checkDriver(simulateDriver().driver);
  * console.log(checker.driver.opening.cuInit(0)); // 0
  * ```
+ *
+ * @throws {TypeError} if it is not a driver, or an option is invalid
  */
 export function checkDriver(driver: CudaDriver, options: CheckOptions = {}): CausalityChecker {
   return new CausalityChecker(driver, options);
+}
+
+// law checker/checkIsDriver: cuda/bad_input
+/** @throws {TypeError} if a program passes something else as a driver, such as what has one */
+export function checkIsDriver(driver: CudaDriver): void {
+  if (typeof driver?.opening === "object") return;
+  throw new TypeError(
+    `Cannot use ${
+      showGiven(driver)
+    } as a driver: expected the functions of libcuda, as in simulateDriver().driver, or ` +
+      "checkDriver(driver).driver",
+  );
 }

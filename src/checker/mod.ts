@@ -11,7 +11,7 @@
  *
  * @module
  */
-export { CausalityChecker, checkDriver, type CheckOptions } from "./checker.ts";
+export { CausalityChecker, checkDriver, checkIsDriver, type CheckOptions } from "./checker.ts";
 export {
   type CausalityCall,
   CausalityError,

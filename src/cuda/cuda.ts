@@ -5,10 +5,10 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { isAddress, LibraryNotFoundError, NativeArena, openLibrary, runAll } from "../ffi/mod.ts";
-import { checkMade, checkOptions, none, type OptionNames, show, showAs, showGiven } from "../layout/mod.ts";
+import { checkMade, checkOptions, none, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { CudaDevice, type PointerAttributes, PointerQuery } from "../device/mod.ts";
 import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda, observerOf } from "../driver/mod.ts";
-import { CausalityChecker, type CausalityReport } from "../checker/mod.ts";
+import { CausalityChecker, type CausalityReport, checkIsDriver } from "../checker/mod.ts";
 import { DeviceMemoryResource } from "../memory/mod.ts";
 import { simulateDriver, simulateOptionNames, type SimulateOptions } from "../sim/mod.ts";
 import { type CheckedOptions, checkIfWanted } from "./check_options.ts";
@@ -136,12 +136,7 @@ export class Cuda {
    */
   static over(driver: CudaDriver, options: CheckedOptions = {}): Cuda {
     checkOptions(options, checkedOptionNames);
-    if (typeof driver?.opening !== "object") {
-      const ways = "simulateDriver().driver, or checkDriver(driver).driver";
-      throw new TypeError(
-        `Cannot use ${showGiven(driver)} as a driver: expected the functions of libcuda, as in ${ways}`,
-      );
-    }
+    checkIsDriver(driver);
     return new Cuda(checkIfWanted(driver, { check: options.check ?? false }), "given");
   }
 

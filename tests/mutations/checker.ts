@@ -375,6 +375,13 @@ export const checkerMutations: readonly Mutation[] = [
       "Waiting for the default stream does not cover the streams that it waits for.",
     ],
   ]),
+  ...law("checker/checkIsDriver", [
+    [
+      'typeof driver?.opening === "object"',
+      "true",
+      "What has a driver is taken for one, and fails with an engine's error.",
+    ],
+  ]),
   ...law("checker/isOwn", [
     [
       "packageFile.test(frame)",

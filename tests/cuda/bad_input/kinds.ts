@@ -11,6 +11,7 @@ import {
   PinnedMemoryResource,
   StridedMemoryView,
 } from "../../../mod.ts";
+import { checkDriver } from "../../../src/public/checker.ts";
 import { args, type Row, type Scene } from "./scene.ts";
 
 /** An argument from an untyped program. */
@@ -71,6 +72,7 @@ export const kindsRows: readonly Row[] = [
     ],
     [`what is at ${one}`, ({ own }) => own.cuda.pointerAttributes(any(one)), RangeError, /expected 64 bits/],
     [`a driver that is ${one}`, () => Cuda.over(any(one)), TypeError, /as a driver: expected the functions of libcuda/],
+    [`a driver to check that is ${one}`, () => checkDriver(any(one)), TypeError, /as a driver: expected the functions/],
     [
       `${one} as the home of host memory`,
       () => {
