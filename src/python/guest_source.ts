@@ -2984,12 +2984,37 @@ def offer_exchange_api(known, from_object, to_object, current_work_stream, *stre
 
 /** Run in `__main__` when the interpreter was started. */
 export const prepareProcessSource = `
-# law python/prepare_process: python/guest, python/open
 import os
 import signal
 import sys
 
 
+# law python/BeforeOpenSSL: python/openssl
+class BeforeOpenSSL:
+    """Finds the modules that load OpenSSL, and tells it first to leave its memory as it is when the process exits.
+
+    Other than Python, Deno exits while threads on which Python ran are ending. What OpenSSL does at the end of a thread
+    then meets its cleanup: of some 210 runs of \`\`deno test\`\` with asyncio, three crashed after all tests had passed.
+    """
+
+    def find_spec(self, name, path=None, target=None):
+        """Return where the module is, for those modules."""
+        if name not in ("_hashlib", "_ssl"):
+            return None
+        import contextlib
+        import ctypes
+        import sys
+        from importlib.util import find_spec
+
+        sys.meta_path = [finder for finder in sys.meta_path if finder is not self]  # the list itself is being read
+        spec = find_spec(name)
+        with contextlib.suppress(AttributeError, OSError):  # no such module, one that is built in, or no OpenSSL
+            library = ctypes.CDLL(spec.origin)
+            library.OPENSSL_init_crypto(ctypes.c_uint64(0x80000), None)  # OPENSSL_INIT_NO_ATEXIT
+        return spec
+
+
+# law python/prepare_process: python/guest, python/open
 def end_by_signals():
     """Let signals end this process, but for those that Python handles."""
     from signal import SIG_DFL, SIGHUP, SIGINT, SIGQUIT, SIGTERM, getsignal, signal
@@ -2999,12 +3024,13 @@ def end_by_signals():
             signal(number, SIG_DFL)
 
 
+sys.meta_path.insert(0, BeforeOpenSSL())
 if sys.stdout:
     sys.stdout.reconfigure(line_buffering=True)
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.register_at_fork(after_in_child=end_by_signals)
-del end_by_signals, os, signal, sys
+del BeforeOpenSSL, end_by_signals, os, signal, sys
 `;
 
 /** Run by an interpreter in a process of its own. */

@@ -382,6 +382,12 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "The next export ends immediately, while its consumer uses it.",
     ],
   ]),
+  ...law("python/BeforeOpenSSL", [
+    ["ctypes.c_uint64(0x80000)", "ctypes.c_uint64(0)", "OpenSSL cleans up while threads end."],
+    ['("_hashlib", "_ssl")', '("_ssl",)', "hashlib brings OpenSSL along unnoticed."],
+    ['("_hashlib", "_ssl")', '("_hashlib",)', "ssl brings OpenSSL along unnoticed."],
+    ["        sys.meta_path = [", "        _ = [", "The finder asks itself where the module is, without end."],
+  ]),
   ...law("python/prepare_process", [
     ["    sys.stdout.reconfigure(line_buffering=True)\n", "    pass\n", "The last output is never written."],
     ["    signal.signal(signal.SIGINT, signal.SIG_DFL)\n", "    pass\n", "Ctrl-C no longer ends the process."],
