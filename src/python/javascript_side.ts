@@ -332,10 +332,12 @@ export class JavaScriptSide {
     }
   }
 
-  /** Takes what Python has for JavaScript. */
+  // law python/JavaScriptSide.takeAll: python/signals
+  /** Takes what Python has for JavaScript. A signal that Python handles may raise its error within. */
   #takeAll(): void {
     const python = this.#python;
-    libc().files.eventfd_read(this.#bell, this.#count);
+    const { eventfd_read, eventfd_write } = libc().files;
+    eventfd_read(this.#bell, this.#count);
     const take = (helper: "take_requests" | "take_finished", each: (object: bigint) => void) => {
       const list = python.callHelper(helper, []);
       const { PyList_Size, PyList_GetItem } = python.api.lists;
@@ -345,12 +347,17 @@ export class JavaScriptSide {
         python.release(list);
       }
     };
-    take("take_requests", (request) => {
-      const handle = new Handle(python, python.retain(request));
-      queueMicrotask(() => void this.#answer(handle));
-    });
     const failed: PythonError[] = [];
-    take("take_finished", (call) => this.#finish(call, failed));
+    try {
+      take("take_requests", (request) => {
+        const handle = new Handle(python, python.retain(request));
+        queueMicrotask(() => void this.#answer(handle));
+      });
+      take("take_finished", (call) => this.#finish(call, failed));
+    } catch (error) {
+      eventfd_write(this.#bell, 1n); // what is left: Python rings no more until it is taken
+      throw error;
+    }
     for (const error of failed) exceptionBehind(error).dropTraces?.(); // now that the calls are gone
     python.poll();
   }
