@@ -198,6 +198,16 @@ class BunPort implements FfiPort {
   readonly pollElsewhere = null;
   readonly turnWithSockets = null;
 
+  readonly turnToEnd = (): Promise<void> =>
+    new Promise((resolve) => {
+      const { port1, port2 } = new MessageChannel(); // after a timer, immediates may come first
+      port1.onmessage = () => {
+        port1.close();
+        resolve();
+      };
+      port2.postMessage(null);
+    });
+
   readonly watchSocket = (fd: number, onArrival: () => void): SocketWatch => {
     const connected = bunGlobal().connect({ fd, socket: { data: onArrival } });
     // Actions run in request order once the socket is connected, which is practically at once.

@@ -193,6 +193,7 @@ class DenoPort implements FfiPort {
     await this.#calls().usleep(100); // a call that completes at once leaves the event loop no time to look at them
   };
 
+  readonly turnToEnd = null;
   readonly watchSocket = null;
 
   /** Functions that may block for long, which run on Deno's threads. */

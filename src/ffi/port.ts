@@ -122,6 +122,12 @@ export interface FfiPort {
   readonly turnWithSockets: (() => Promise<void>) | null;
 
   /**
+   * Runs a turn of the event loop for which no immediate waits; null if none is needed. After an uncaught error Bun
+   * 1.4.4 ends the process only in such a turn.
+   */
+  readonly turnToEnd: (() => Promise<void>) | null;
+
+  /**
    * Hands a socket to the event loop, which calls back whenever data arrives at it; null if it takes none.
    *
    * @param fd a connected socket, which the watch owns from now on

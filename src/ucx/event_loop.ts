@@ -18,12 +18,15 @@ const maxServes = 4;
 
 /** Tells whether sockets have events; undefined before the lookup. */
 let hasNews: (() => boolean) | null | undefined;
-/** When sockets were last served, and last queried, by `performance.now()`. */
+/** When sockets were last served, or the process could end, and last queried, by `performance.now()`. */
 let lastServed = 0;
 let lastAsked = 0;
 /** How long turns may follow each other before one serves sockets that report events. */
 let every = serveEvery;
-/** The turn that serves them, while it is pending: an immediate meanwhile would keep the event loop from doing so. */
+/**
+ * The turn that serves them, or that lets the process end, while it is pending: an immediate meanwhile would keep the
+ * event loop from doing so.
+ */
 let serving: Promise<void> | null = null;
 
 /** Whether sockets are being served: spinning meanwhile leaves the event loop no time for them. */
@@ -39,18 +42,23 @@ export function lookForSockets(): void {
   if (hasNews === undefined) hasNews = ffiPort().turnWithSockets === null ? null : findSocketNews();
 }
 
-// law ucx/atNextTurn: ucx/event_loop
+// law ucx/atNextTurn: ucx/event_loop, ucx/uncaught
 /**
  * Runs a callback once the event loop has turned: as soon as possible, but if sockets have events only after it has
- * served them, too. Deno does not serve them while one immediate follows the other.
+ * served them, too. Deno does not serve them while one immediate follows the other, and Bun does not end then.
  */
 export function atNextTurn(act: () => void): void {
-  const { turnWithSockets } = ffiPort();
+  const { turnWithSockets, turnToEnd } = ffiPort();
   if (serving === null && turnWithSockets !== null && areDue(performance.now())) {
     serving = serveAll(turnWithSockets, hasNews ?? null).then(() => {
       serving = null;
       lastServed = performance.now();
       every = hasNews?.() ? serveUnknownEvery : serveEvery;
+    });
+  } else if (serving === null && turnToEnd !== null && performance.now() - lastServed >= serveAtLeastEvery) {
+    serving = turnToEnd().then(() => {
+      serving = null;
+      lastServed = performance.now();
     });
   }
   if (serving === null) nodeBuiltin("node:timers").setImmediate(act);

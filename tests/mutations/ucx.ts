@@ -828,6 +828,7 @@ export const ucxMutations: readonly Mutation[] = [
       "Turns continue while sockets are due, and the sockets are not served.",
     ],
     ["areDue(performance.now())", "false", "A server in the same thread rarely answers."],
+    ["turnToEnd !== null &&", "false &&", "Messages keep a process of Bun's alive after an uncaught error."],
   ]),
   ...law("ucx/serveAll", [
     [" && hasNews?.()", "", "Each time that sockets are served takes four turns from messages."],

@@ -1,0 +1,14 @@
+/** An uncaught error ends a process whose messages keep the event loop busy. */
+import { assertRejects } from "@std/assert";
+import { patiently } from "../support/child.ts";
+import { needs } from "../support/needs.ts";
+import { testOnce } from "../support/once.ts";
+import { runtimes, startIn } from "../support/runtimes.ts";
+
+for (const runtime of runtimes) { // in both: Bun 1.4.4 did not end while immediates followed each other
+  const [title, { skip }] = needs(runtime.missing, `an uncaught error ends a process amid messages: ${runtime.name}`);
+  testOnce(title, { skip, ...patiently }, async () => {
+    const { printed } = startIn(runtime, new URL("./uncaught_child.ts", import.meta.url), []); // killed if it goes on
+    await assertRejects(() => printed, Error, "ended with exit code 1");
+  });
+}
