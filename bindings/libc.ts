@@ -24,8 +24,6 @@ export const libc = {
     getenv: { args: ["buffer"], returns: "ptr" },
     // int setenv(const char *name, const char *value, int overwrite);
     setenv: { args: ["buffer", "buffer", "i32"], returns: "i32" },
-    // int unsetenv(const char *name);
-    unsetenv: { args: ["buffer"], returns: "i32" },
     // size_t strlen(const char *s);
     strlen: { args: ["ptr"], returns: "size" },
     // void *malloc(size_t size);

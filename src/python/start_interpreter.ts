@@ -37,7 +37,10 @@ export interface PythonOptions {
 
 // law python/start: python/open, python/object, python/frame, python/leaks
 /** Starts the interpreter, unless it is already running in this process. */
-function start({ path, functions: api }: NativeLibrary<typeof cpython>, installation: Installation | null): void {
+function start(
+  { path, handle, functions: api }: NativeLibrary<typeof cpython>,
+  installation: Installation | null,
+): void {
   if (api.opening.Py_IsInitialized() !== 0) return;
   const version = readCString(api.opening.Py_GetVersion()).split(" ")[0] ?? "";
   if (installation !== null && !version.startsWith(`${installation.version}.`)) {
@@ -48,12 +51,11 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
     );
   }
   if (installation !== null) setProgram(api, installation.executable);
-  const { setenv, unsetenv, getenv } = libc().loading;
-  // An embedded interpreter takes its text encoding from the C locale, which the runtimes never set.
-  const isSaid = getenv(cString("PYTHONUTF8")) !== 0n;
-  if (!isSaid) setenv(cString("PYTHONUTF8"), cString("1"), 0);
+  // An embedded interpreter takes its text encoding from the C locale, which the runtimes never set, and does not look
+  // at PYTHONUTF8 itself.
+  const mode = libc().loading.dlsym(handle, cString("Py_UTF8Mode"));
+  if (mode !== 0n && ffiPort().env("PYTHONUTF8") !== "0") new Int32Array(ffiPort().memory(mode, 4))[0] = 1;
   api.opening.Py_InitializeEx(0); // 0: the runtime keeps handling signals
-  if (!isSaid) unsetenv(cString("PYTHONUTF8"));
   api.run.PyRun_SimpleString(cString(prepareProcessSource));
   api.threads.PyEval_SaveThread();
 }

@@ -413,12 +413,8 @@ export const pythonMutations: readonly Mutation[] = [
     ["    files.close(socket);\n", "", "Only the first thread that opens Python can do so."],
   ]),
   ...law("python/start", [
-    [
-      "  if (!isSaid) unsetenv(",
-      "  if (false) unsetenv(",
-      "Programs that are started later inherit the encoding.",
-    ],
-    ["  if (!isSaid) setenv(", "  if (false) setenv(", "File names that are not ASCII are decoded wrongly."],
+    ["[0] = 1;", ";", "Text that is not ASCII cannot be printed where no locale is set."],
+    [' && ffiPort().env("PYTHONUTF8") !== "0"', "", "The environment cannot turn UTF-8 off."],
     ["Py_InitializeEx(0)", "Py_InitializeEx(1)", "Python handles the signals."],
     [
       "  if (installation !== null && !version.startsWith(`${installation.version}.`)) {\n",

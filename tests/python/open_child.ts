@@ -9,9 +9,10 @@ import { libc } from "../../src/ffi/libc.ts";
 import { RTLD } from "../../bindings/libc.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 
-/** The signals that this process catches, as a bit mask in hex. */
-function caughtSignals(): string {
-  return /^SigCgt:\s*(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "";
+/** The signals that this process ignores, and those that it catches, as bit masks in hex. */
+function handledSignals(): string {
+  const status = readFileSync("/proc/self/status", "utf8");
+  return [...status.matchAll(/^Sig(?:Ign|Cgt):\s*(\w+)$/gm)].map(([, mask]) => mask).join();
 }
 
 /** Forks a process that stays in Python, as the workers of a pool do, and returns how a signal has ended it. */
@@ -33,13 +34,13 @@ def ended_by(number):
 
 const [options = "{}", before] = process.argv.slice(2);
 if (before !== undefined) libc().loading.dlopen(cString(before), RTLD.NOW | RTLD.GLOBAL);
-const caught = caughtSignals();
+const handled = handledSignals();
 try {
   const python = Python.open(JSON.parse(options));
   const sys = python.import("sys");
   python.import("signal"); // it takes over Ctrl-C if it can
   python.run("print('caf\\u00e9', end='')\nprint()"); // a pipe's buffer must not swallow it
-  const signals = `${caught} ${caughtSignals()}`;
+  const signals = `${handled} ${handledSignals()}`;
   process.on("SIGTERM", () => {});
   python.run(endingFork);
   console.log(JSON.stringify({

@@ -38,7 +38,7 @@ const options = { skip, ...patiently };
 
 test(title, options, async () => {
   const ways = [
-    open({}, { home: prefix }),
+    open({ LC_ALL: "C" }, { home: prefix }),
     open({}, { home: executable }),
     open({ CAUSEWAY_PYTHON: executable, VIRTUAL_ENV: "/nonexistent" }),
     open({ VIRTUAL_ENV: prefix, PATH: "/nonexistent" }),
@@ -58,6 +58,11 @@ test(title, options, async () => {
       "a process that is forked ends by signals, or as Python has said",
     );
   }
+});
+
+test(needs(missing, "PYTHONUTF8=0 is heeded")[0], options, async () => {
+  const { answer } = await open({ LC_ALL: "C", PYTHONUTF8: "0" }, { home: prefix });
+  assertStringIncludes(answer["error"] ?? "", "'ascii' codec can't encode");
 });
 
 // An interpreter that was asked there "is no interpreter".
