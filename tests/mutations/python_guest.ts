@@ -384,8 +384,8 @@ export const pythonGuestMutations: readonly Mutation[] = [
   ]),
   ...law("python/BeforeOpenSSL", [
     ["ctypes.c_uint64(0x80000)", "ctypes.c_uint64(0)", "OpenSSL cleans up while threads end."],
-    ['("_hashlib", "_ssl")', '("_ssl",)', "hashlib brings OpenSSL along unnoticed."],
-    ['("_hashlib", "_ssl")', '("_hashlib",)', "ssl brings OpenSSL along unnoticed."],
+    ['("_hashlib", "_ssl")', '("_ssl",)', "OpenSSL comes along with hashlib unnoticed."],
+    ['("_hashlib", "_ssl")', '("_hashlib",)', "OpenSSL comes along with ssl unnoticed."],
     ["        sys.meta_path = [", "        _ = [", "The finder asks itself where the module is, without end."],
   ]),
   ...law("python/prepare_process", [
