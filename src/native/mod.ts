@@ -31,7 +31,7 @@ export {
   type CompletionKind,
 } from "./completion_callbacks.ts";
 export { maxPageCalls, newArrayBuffer, pageCalls, unwrittenArrayBuffer } from "./huge_pages.ts";
-export { mapExecutable } from "./machine_code.ts";
+export { instructions, mapExecutable } from "./machine_code.ts";
 export type { MoveAxis, StridedMove } from "./move_programs.ts";
 export { nonTemporalCopy } from "./non_temporal_copy.ts";
 export { type ReadableWatch, watchReadable } from "./readable_watch.ts";

@@ -1726,6 +1726,7 @@ async def await_answer(function, request):
     return open_box(request.outcome, request.box)
 
 import contextlib
+import ctypes
 import inspect
 import queue
 import threading
@@ -1738,6 +1739,7 @@ jobs = queue.SimpleQueue()
 END = object()  # for one thread, instead of a job
 threads_lock = threading.Lock()
 thread_count = waiting_count = 0
+calls_made = (ctypes.c_int64 * 2)()  # how many threads make one, and the address of _exit(), for bind_exit()
 finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
 loop = None  # asyncio's, once there was a coroutine
 is_loop_over = False
@@ -1839,12 +1841,20 @@ def enqueue(job):
     jobs.put(job)
 
 
+def bind_exit(code):
+    """Have the C library call machine code when the process exits, which ends it at once while calls are made."""
+    process = ctypes.CDLL(None)
+    calls_made[1] = ctypes.cast(process["_exit"], ctypes.c_void_p).value
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(calls_made))  # the C library forgets nothing
+    process.on_exit(ctypes.c_void_p(code), ctypes.c_void_p(ctypes.addressof(calls_made)))
+
+
 def start_thread():
     """Start a thread of the pool."""
     threading.Thread(target=work, name="causeway", daemon=True).start()
 
 
-# law python/work: python/async, python/worker_end
+# law python/work: python/async, python/worker_end, python/exit
 def work():
     """Do jobs, one after the other."""
     global thread_count, waiting_count
@@ -1855,6 +1865,8 @@ def work():
             return
         if job is END:
             return
+        with threads_lock:
+            calls_made[0] += 1
         try:
             job.do()
         except BaseException as error:  # there may be no thread for asyncio; this one would be missed for ever
@@ -1862,6 +1874,7 @@ def work():
             job.tell()
         job = None
         with threads_lock:
+            calls_made[0] -= 1
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
                 thread_count -= 1
                 return

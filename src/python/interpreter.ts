@@ -80,6 +80,7 @@ type Helper =
   | "AttributeError"
   | "JavaScriptFunction"
   | "bind_entrance"
+  | "bind_exit"
   | "bind_javascript"
   | "javascript_numbers"
   | "function_of"

@@ -8,10 +8,11 @@
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import { EFD } from "../../bindings/libc.ts";
 import { attempt, ffiPort, libc, NativeArena, type NativeCallback, SystemError } from "../ffi/mod.ts";
-import { type ReadableWatch, watchReadable } from "../native/mod.ts";
+import { mapExecutable, type ReadableWatch, watchReadable } from "../native/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { exceptionBehind, PythonError } from "./error.ts";
 import { errorOf } from "./exception.ts";
+import { exitCode } from "./exit_thunk.ts";
 import { Handle, handleOf } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { kwargs } from "./keywords.ts";
@@ -283,6 +284,7 @@ export class JavaScriptSide {
   ): Promise<unknown> {
     const python = this.#python;
     const number = ++this.#lastCall;
+    if (number === 1) this.#bindExit();
     const job = new Handle(
       python,
       python.callHelper("begin_call", [
@@ -321,6 +323,18 @@ export class JavaScriptSide {
     this.#watch.keepAlive(true);
     signal?.addEventListener("abort", cancel);
     return promise;
+  }
+
+  // law python/JavaScriptSide.bindExit: python/exit
+  /**
+   * Lets the process end at once if it exits while calls are made. The end of a library, such as OpenBLAS's, would wait
+   * for threads that work for them: Deno, which runs it, stood still.
+   */
+  #bindExit(): void {
+    const { arch } = ffiPort().platform;
+    const [code] = (arch === "other" ? null : mapExecutable([exitCode[arch]()])) ?? []; // Python does without it, too
+    const python = this.#python;
+    if (code !== undefined) python.release(python.callHelper("bind_exit", [python.integer(code)]));
   }
 
   /** Runs when Python signals the eventfd. The lock is not held. */

@@ -46,6 +46,15 @@ export const pythonMutations: readonly Mutation[] = [
     ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word past the last one is read."],
     ["0x54000002 | 3 << 5", "0x54000008 | 3 << 5", "The word past the last one is read."],
   ]),
+  ...law("python/exitCode", [
+    [
+      "...[0x75, 0x01], // jne",
+      "...[0x74, 0x01], // je",
+      "A process that makes no calls skips what it would do at exit.",
+    ],
+    ["0xb4000062, // cbz", "0xb5000062, // cbnz", "A process that makes no calls skips what it would do at exit."],
+    ["0x48, 0x83, 0x3e, 0x00", "0x90, 0x83, 0x3e, 0x00", "Only half of the number of calls is looked at."],
+  ]),
   ...law("python/setWorkStream", [
     [
       "  if (!stream.device.isSimulated) switchWorkStream",
@@ -330,6 +339,8 @@ export const pythonMutations: readonly Mutation[] = [
     ["        loop.call_soon_threadsafe(stop_loop)\n", "        pass\n", "A Worker leaves asyncio's thread behind."],
   ]),
   ...law("python/work", [
+    ["            calls_made[0] += 1\n", "            pass\n", "A process does not end while a call is made."],
+    ["            calls_made[0] -= 1\n", "", "A process that has made a call skips what it would do at exit."],
     ["            jobs.put(None)  # for the next thread\n", "", "Of a Worker's threads one ends."],
   ]),
   ...law("python/replaced", [

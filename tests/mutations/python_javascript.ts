@@ -279,6 +279,13 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ["    this.#watch.keepAlive(true);\n", "", "The process exits while a call to Python is awaited."],
     ["      reject(signal?.reason);\n", "", "The caller is not notified that a call was abandoned."],
   ]),
+  ...law("python/JavaScriptSide.bindExit", [
+    [
+      "if (code !== undefined)",
+      "if (false)",
+      "A process does not end while a call is made that its libraries wait for.",
+    ],
+  ]),
   ...law("python/JavaScriptSide.takeAll", [
     ["      eventfd_write(this.#bell, 1n);", "      ", "After a signal whose handler raises, no call is ever over."],
   ]),

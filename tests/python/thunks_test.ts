@@ -8,6 +8,7 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { currentStreamCode } from "../../src/python/current_stream_thunk.ts";
+import { exitCode } from "../../src/python/exit_thunk.ts";
 import { aarch64Call, x8664Call } from "../../src/python/python_call_thunk.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { aarch64ReleaseLock, releaseLockAtThreadEnd, x8664ReleaseLock } from "../../src/python/thread_end.ts";
@@ -183,6 +184,31 @@ for (const [arch, encode] of [["x86_64", x8664ReleaseLock], ["aarch64", aarch64R
       assertEquals(log(1), held === 0 ? [0n, 0n, 0n] : [1n, 1n, 0n]); // PyGILState_UNLOCKED, on an aligned stack
     });
   });
+}
+
+for (const arch of ["x86_64", "aarch64"] as const) {
+  testOnce(
+    ...needs(missing, `${arch}: a process that exits ends at once while calls are made, with its status`),
+    () => {
+      const cases = [0, 1, 32, 2 ** 32].flatMap((calls) =>
+        [0, 1, 255].map((status) => {
+          const memory = Buffer.alloc(0x4000, 0);
+          memory.writeBigUInt64LE(BigInt(calls), outAt);
+          memory.writeBigUInt64LE(base + BigInt(stubAt(0)), outAt + 8);
+          memory.set(stubs[arch](base + BigInt(logAt(0)), 0n), stubAt(0)); // _exit(), which returns here
+          const given = [status, Number(base) + outAt];
+          return { calls, status, arch, memory: hex(memory), code: hex(exitCode[arch]()), arguments: given };
+        })
+      );
+      emulate(cases).forEach(({ memory, returned, preserved }, i) => {
+        const after = Buffer.from(memory, "hex");
+        const { calls = 0, status = 0 } = cases[i] ?? {};
+        assertEquals([returned, preserved], [true, true]);
+        const log = [0, 24, 32].map((at) => after.readBigUInt64LE(logAt(0) + at));
+        assertEquals(log, calls === 0 ? [0n, 0n, 0n] : [BigInt(status), 1n, 0n]);
+      });
+    },
+  );
 }
 
 test("where machine code is refused a Worker is refused Python, at once", () => {

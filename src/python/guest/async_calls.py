@@ -1,6 +1,7 @@
 """Calls that JavaScript does not wait for: on threads of Python's, and coroutines on a loop of asyncio's."""
 
 import contextlib
+import ctypes
 import inspect
 import queue
 import threading
@@ -15,6 +16,7 @@ jobs = queue.SimpleQueue()
 END = object()  # for one thread, instead of a job
 threads_lock = threading.Lock()
 thread_count = waiting_count = 0
+calls_made = (ctypes.c_int64 * 2)()  # how many threads make one, and the address of _exit(), for bind_exit()
 finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
 loop = None  # asyncio's, once there was a coroutine
 is_loop_over = False
@@ -116,12 +118,20 @@ def enqueue(job):
     jobs.put(job)
 
 
+def bind_exit(code):
+    """Have the C library call machine code when the process exits, which ends it at once while calls are made."""
+    process = ctypes.CDLL(None)
+    calls_made[1] = ctypes.cast(process["_exit"], ctypes.c_void_p).value
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(calls_made))  # the C library forgets nothing
+    process.on_exit(ctypes.c_void_p(code), ctypes.c_void_p(ctypes.addressof(calls_made)))
+
+
 def start_thread():
     """Start a thread of the pool."""
     threading.Thread(target=work, name="causeway", daemon=True).start()
 
 
-# law python/work: python/async, python/worker_end
+# law python/work: python/async, python/worker_end, python/exit
 def work():
     """Do jobs, one after the other."""
     global thread_count, waiting_count
@@ -132,6 +142,8 @@ def work():
             return
         if job is END:
             return
+        with threads_lock:
+            calls_made[0] += 1
         try:
             job.do()
         except BaseException as error:  # there may be no thread for asyncio; this one would be missed for ever
@@ -139,6 +151,7 @@ def work():
             job.tell()
         job = None
         with threads_lock:
+            calls_made[0] -= 1
             if thread_count > MAX_THREADS:  # others have begun while it waited for JavaScript
                 thread_count -= 1
                 return
