@@ -29,8 +29,6 @@ export const cpython = {
     Py_SetPythonHome: { args: ["ptr"], returns: "void", optional: true },
     // void Py_SetProgramName(const wchar_t *);
     Py_SetProgramName: { args: ["ptr"], returns: "void", optional: true },
-    // wchar_t *Py_DecodeLocale(const char *arg, size_t *size);
-    Py_DecodeLocale: { args: ["ptr", "ptr"], returns: "ptr" },
     // void PyMem_RawFree(void *ptr);
     PyMem_RawFree: { args: ["ptr"], returns: "void" },
   },

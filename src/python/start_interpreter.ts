@@ -60,12 +60,16 @@ function start(
   api.threads.PyEval_SaveThread();
 }
 
+// law python/setProgram: python/open
 /** Sets the program path, from which Python locates its virtualenv, its library and its packages. */
 function setProgram({ home }: Functions<typeof cpython>, executable: string): void {
   if (home.Py_SetProgramName === null) throw new FfiError("Cannot start this Python: it is newer than 3.14");
+  // As wchar_t: Py_DecodeLocale takes all that is not ASCII for undecodable, in the C locale that the runtimes leave.
+  const characters = Uint32Array.from([...executable, "\0"], (character) => character.codePointAt(0) ?? 0);
   using arena = new NativeArena();
-  const program = home.Py_DecodeLocale(arena.cString(executable), 0n);
-  home.Py_SetProgramName(program); // it keeps the address, so the string is never freed
+  const { address, bytes } = arena.bytes(characters.byteLength);
+  bytes.set(new Uint8Array(characters.buffer));
+  home.Py_SetProgramName(address); // it makes a copy
 }
 
 let running: Interpreter | undefined;

@@ -433,6 +433,13 @@ export const pythonMutations: readonly Mutation[] = [
       "A library is started with packages of another version.",
     ],
   ]),
+  ...law("python/setProgram", [
+    [
+      "character.codePointAt(0)",
+      "character.charCodeAt(0) & 0xff",
+      "A path that is not ASCII is another one in Python.",
+    ],
+  ]),
   ...law("python/openInterpreter", [
     [
       "    if (ffiPort().isWorker) releaseLockAtThreadEnd(opened.handle);\n",

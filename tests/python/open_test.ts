@@ -1,6 +1,6 @@
 /** Which Python is opened: by option, by environment, by PATH; and the error where none can be. */
 import { assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -63,6 +63,14 @@ test(title, options, async () => {
 test(needs(missing, "PYTHONUTF8=0 is heeded")[0], options, async () => {
   const { answer } = await open({ LC_ALL: "C", PYTHONUTF8: "0" }, { home: prefix });
   assertStringIncludes(answer["error"] ?? "", "'ascii' codec can't encode");
+});
+
+// The bytes of such characters were taken for undecodable: JavaScript read another path from sys.executable.
+test(needs(missing, "Python may be in a folder whose name is not ASCII")[0], options, async () => {
+  const home = join(scratchFolder(), "caf\u00e9 \u{1f40d}");
+  symlinkSync(prefix, home);
+  const { answer } = await open({ LC_ALL: "C" }, { home });
+  assertEquals(dirname(answer["executable"] ?? ""), `${home}/bin`, answer["error"]);
 });
 
 // An interpreter that was asked there "is no interpreter".
