@@ -384,9 +384,9 @@ export const pythonGuestMutations: readonly Mutation[] = [
   ]),
   ...law("python/BeforeOpenSSL", [
     ["ctypes.c_uint64(0x80000)", "ctypes.c_uint64(0)", "OpenSSL cleans up while threads end."],
-    ['("_hashlib", "_ssl")', '("_ssl",)', "OpenSSL comes along with hashlib unnoticed."],
-    ['("_hashlib", "_ssl")', '("_hashlib",)', "OpenSSL comes along with ssl unnoticed."],
-    ["        sys.meta_path = [", "        _ = [", "The finder asks itself where the module is, without end."],
+    ['["_hashlib", "_ssl"]', '["_ssl"]', "OpenSSL comes along with hashlib unnoticed."],
+    ['["_hashlib", "_ssl"]', '["_hashlib"]', "OpenSSL comes along with ssl unnoticed."],
+    ["        self.names.remove(name)", "        pass", "The finder asks itself where the module is, without end."],
   ]),
   ...law("python/prepare_process", [
     ["    sys.stdout.reconfigure(line_buffering=True)\n", "    pass\n", "The last output is never written."],

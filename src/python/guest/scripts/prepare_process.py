@@ -15,20 +15,22 @@ import sys
 class BeforeOpenSSL:
     """Finds the modules that load OpenSSL, and tells it first to leave its memory as it is when the process exits.
 
-    Other than Python, Deno exits while threads on which Python ran are ending. What OpenSSL does at the end of a thread
+    Unlike Python, Deno exits while threads on which Python ran are ending. What OpenSSL does at the end of a thread
     then meets its cleanup: of some 210 runs of ``deno test`` with asyncio, three crashed after all tests had passed.
     """
 
+    def __init__(self):
+        self.names = ["_hashlib", "_ssl"]
+
     def find_spec(self, name, path=None, target=None):
-        """Return where the module is, for those modules."""
-        if name not in ("_hashlib", "_ssl"):
+        """Return where the module is, for those modules, the first time."""
+        if name not in self.names:
             return None
         import contextlib
         import ctypes
-        import sys
         from importlib.util import find_spec
 
-        sys.meta_path = [finder for finder in sys.meta_path if finder is not self]  # the list itself is being read
+        self.names.remove(name)  # to ask the others; it stays in sys.meta_path, which others may read or hold meanwhile
         spec = find_spec(name)
         with contextlib.suppress(AttributeError, OSError):  # no such module, one that is built in, or no OpenSSL
             library = ctypes.CDLL(spec.origin)
