@@ -5,10 +5,14 @@
  * @module
  */
 import { poll_events, pollfd } from "../../bindings/libc.ts";
-import { libc, NativeArena, nodeBuiltin, struct } from "../ffi/mod.ts";
+import { ffiPort, libc, NativeArena, nodeBuiltin, struct } from "../ffi/mod.ts";
 
 /** How long to poll at every turn of the event loop before pausing between polls, in milliseconds. */
 const busyFor = 5;
+/** How long polls may follow each other before the process can end over an uncaught error, in milliseconds. */
+const endEvery = 50;
+/** When it last could, by `performance.now()`. */
+let couldEnd = 0;
 /** How long until the pauses grow, in milliseconds. */
 const patientAfter = 500;
 
@@ -64,12 +68,18 @@ export function untilReady(fd: number, what: Readiness, signal: AbortSignal): Pr
   return promise;
 }
 
+// law unix/schedulePoll: unix/uncaught
 function schedulePoll(): void {
   isScheduled = true;
   const { setImmediate, setTimeout } = nodeBuiltin("node:timers");
-  const quiet = performance.now() - lastEvent;
-  if (quiet < busyFor) setImmediate(pollAll);
-  else setTimeout(pollAll, quiet < patientAfter ? 1 : 5);
+  const { turnToEnd } = ffiPort();
+  const now = performance.now();
+  const quiet = now - lastEvent;
+  if (quiet >= busyFor) setTimeout(pollAll, quiet < patientAfter ? 1 : 5);
+  else if (turnToEnd !== null && now - couldEnd >= endEvery) {
+    couldEnd = now;
+    void turnToEnd().then(pollAll);
+  } else setImmediate(pollAll);
 }
 
 // law unix/pollAll: unix/descriptors

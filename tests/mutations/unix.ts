@@ -78,6 +78,9 @@ export const unixMutations: readonly Mutation[] = [
     ],
     ['    signal.removeEventListener("abort", stop);\n', "", "Every wait leaves a listener on the signal."],
   ]),
+  ...law("unix/schedulePoll", [
+    ["turnToEnd !== null &&", "false &&", "Messages keep a process of Bun's alive after an uncaught error."],
+  ]),
   ...law("unix/pollAll", [
     ["    for (const { fail } of asked) fail(error);\n", "", "A wait for which there is no memory is not told."],
   ]),
