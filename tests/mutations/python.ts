@@ -319,8 +319,19 @@ export const pythonMutations: readonly Mutation[] = [
     ["        os.close(bell)\n", "", "A Worker leaves a descriptor behind."],
   ]),
   ...law("python/end_if_given_up", [
-    ["if numbers_for_javascript[2] and", "if", "A copy of the package ends what serves another one."],
-    ["    end_side()\n", "    pass\n", "A function of a program that was loaded again is entered: the process ends."],
+    [
+      "(numbers_for_javascript[2] or is_replaced) and",
+      "numbers_for_javascript[2] and",
+      "A function of a program that has failed is entered: the process ends.",
+    ],
+    ["numbers_for_javascript[2] or is_replaced", "True", "A copy of the package ends what serves another one."],
+    [" and others != began", "", "A copy of the package ends what serves another one."],
+    ["thread == javascript_thread and ", "", "A Worker ends what serves the program that has started it."],
+    ["(numbers_for_javascript[2] or is_replaced)", "is_replaced", "Each file of deno test leaves its threads behind."],
+    [" and not ended.is_set()", "", "What serves a program that was loaded again is ended each time that is."],
+  ]),
+  ...law("python/end_given_up", [
+    ["        end_side(", "        (", "A function of a program that was loaded again is entered: the process ends."],
   ]),
   ...law("python/cancel_all", [
     ["    await loop.shutdown_asyncgens()\n", "", "A generator of a Worker that has ended is never closed."],

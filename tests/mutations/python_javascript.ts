@@ -123,9 +123,14 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "Short calls in a row are mistaken for one that never ends.",
     ],
     [
-      "        if ended.is_set():\n",
+      "        if ended.is_set() or numbers_for_javascript[2]:\n",
       "        if False:\n",
       "A function of a Worker that has ended is awaited for ever.",
+    ],
+    [
+      " or numbers_for_javascript[2]",
+      "",
+      "A thread waits for a program that was loaded again, until that opens Python.",
     ],
   ]),
   ...law("python/runs_loop", [

@@ -101,6 +101,22 @@ class EndOfWorkers(unittest.TestCase):
             ending.join()
         self.assertEqual(has_ended, [False, True])  # the ring, and then the end's own
 
+    def test_what_serves_javascript_ends_once_its_modules_were_given_up(self):
+        # Whether the runtime has said so; and the thread, and the beginning of the modules, of who opens Python.
+        for is_told, thread, began, is_over in [
+            (False, 1, 10, False),  # another copy of the package
+            (False, 2, 20, False),  # a Worker
+            (False, 1, 20, True),  # the program, loaded again after it has failed
+            (True, 1, 20, True),
+            (True, 2, 20, True),  # another file of deno test
+        ]:
+            functions, _ = fresh_worker()
+            functions.javascript_thread, functions.began = 1, 10
+            functions.numbers_for_javascript[2] = is_told
+            for _ in range(2):
+                functions.end_if_given_up([], thread, began)
+                self.assertEqual(functions.ended.is_set(), is_over)
+
     def test_results_that_nobody_takes_are_dropped(self):
         functions, calls = fresh_worker()
         results = [set(), set()]

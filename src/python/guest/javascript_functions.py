@@ -35,6 +35,8 @@ ENDED = "JavaScript has ended: its functions cannot be called any more"
 # function that enters it.
 javascript_thread = bell = enter = None
 
+began = None  # when JavaScript's modules began to be loaded: the same in all copies of this package among them
+
 ended = threading.Event()  # set at the end of a Worker, and of modules that were loaded again
 bell_lock = threading.RLock()  # the descriptor is closed then, and its number may become another file's
 when_ended = []  # functions that are called then
@@ -207,7 +209,7 @@ def bind_javascript(descriptor, endings, is_worker):
     if endings is None:
         return
     if not is_worker:
-        sides_of_process().append(lambda: end_if_given_up(endings))
+        sides_of_process().append(lambda thread, others: end_if_given_up(endings, thread, others))
     else:
         # However the Worker ends, its thread runs this, and takes the interpreter's lock for it.
         at_thread_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: (clear_error(), end(endings)))
@@ -237,18 +239,26 @@ def sides_of_process():
     return vars(sys).setdefault("_causeway_javascript", [])
 
 
-# law python/end_if_given_up: python/reloaded, public/two_copies
-def end_if_given_up(endings):
-    """End what serves JavaScript whose modules were given up."""
+# law python/end_if_given_up: python/reloaded, python/guest
+def end_if_given_up(endings, thread, others):
+    """End what serves JavaScript whose modules were given up: the runtime has said so, or their thread has others."""
     with bell_lock:
-        if numbers_for_javascript[2] and not ended.is_set():
+        is_replaced = thread == javascript_thread and others != began
+        if (numbers_for_javascript[2] or is_replaced) and not ended.is_set():
             end(endings)
 
 
-# A program that is loaded again, as by ``deno run --watch``, has the thread of the one before, whose functions
-# are gone: entering one would end the process.
-for end_side in sides_of_process()[:]:
-    end_side()
+# law python/end_given_up: python/reloaded
+def end_given_up(now):
+    """End what serves JavaScript that this one replaces, whose modules began to be loaded now.
+
+    A program that is loaded again, as by ``deno run --watch``, has the thread of the one before, whose functions
+    are gone: entering one would end the process. Of a program that has failed, Deno does not say that it ends.
+    """
+    global began
+    began = now
+    for end_side in sides_of_process()[:]:
+        end_side(threading.get_native_id(), now)
 
 
 # law python/call_here: python/functions
@@ -365,7 +375,7 @@ class Patience:
                 f"been inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
                 "Make that call by py.async, so that JavaScript can answer meanwhile"
             )
-        if ended.is_set():
+        if ended.is_set() or numbers_for_javascript[2]:
             raise RuntimeError(ENDED)
 
 
