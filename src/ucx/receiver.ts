@@ -506,7 +506,7 @@ export class UcxMessage {
       return await this.#receiver.recvTaken(this.#handle, into, options, () => this.#gone());
     } finally {
       this.#isAsked = false;
-      if (this.#isReleased) this.#drop(); // unless it has been received
+      if (this.#isReleased) this.#drop();
     }
   }
 
@@ -527,13 +527,13 @@ export class UcxMessage {
 
   #drop(): void {
     const handle = this.#handle;
-    if (handle === 0n) return;
     this.#handle = 0n;
     this.#receiver.discardTaken(handle);
   }
 
   #gone(): void {
     this.#handle = 0n;
+    this.#isReleased = false; // it is received after all
     this.#forget();
   }
 

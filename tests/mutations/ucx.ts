@@ -1434,6 +1434,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxMessage", [
     ["if (!this.#isAsked) this.#drop", "this.#drop", "A receive that waits for a stream loses a released message."],
     ["      if (this.#isReleased) this.#drop();", "", "The send of a message that was given up never ends."],
+    ["    this.#isReleased = false;", "", "A message that was received is discarded, too, which ends the process."],
     ["if (this.#isReleased) throw", "if (false) throw", "A released message is said to have been received."],
   ]),
   ...law("ucx/Receiver.take", [

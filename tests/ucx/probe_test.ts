@@ -168,6 +168,7 @@ test("a message that is released is received by nobody, and what receives it alr
       assertContent(pinned.bytes(), 3);
     }
     await third;
+    await assertRejects(() => message.recv(into), TypeError, isGivenUp ? "released" : "twice");
   }
   stream.synchronize();
 
