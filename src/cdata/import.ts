@@ -75,7 +75,7 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
 /** How to import a source that is no Arrow array, but has elements or arrays. */
 function importerOf(source: unknown): string {
   if (isOfOtherCopy(source)) {
-    return `, got ${show(source)}. Pass the array itself, or what take() of its export returns`;
+    return `, got ${show(source)}. Pass an array or a view itself, or what take() of its export returns`;
   }
   if (typeof source !== "object" || source === null) return "";
   if (ArrayBuffer.isView(source)) return ". Import a typed array with ArrowArray.from(StridedMemoryView.from(array))";
