@@ -25,10 +25,11 @@ for (const way of ways) {
         args: [executable, way, end],
       }) as { counts: [number, number][]; errors: string[]; answer: number };
       assert(first !== undefined && last !== undefined);
-      // Deno keeps two of each Worker that has a callback when it ends (2.9.6). The runtimes' own pools vary a little.
+      // Deno keeps two of each Worker that has a callback when it ends (2.9.6). The runtimes' own pools vary: by 6
+      // threads where the processors are busy.
       const kept = isBun || !way.includes("function") ? 0 : 20;
       const grown = `threads and descriptors: ${first}, and after ten more Workers ${last}`;
-      assert(last[0] <= first[0] + 4 && last[1] <= first[1] + kept + 4, grown);
+      assert(last[0] <= first[0] + 8 && last[1] <= first[1] + kept + 4, grown);
       assertEquals(errors, way === "function" ? ["JavaScript has ended: its functions cannot be called any more"] : []);
       assertEquals(answer, 3);
     });
