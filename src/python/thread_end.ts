@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { cString, FfiError, ffiPort, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
-import { mapExecutable } from "../native/mod.ts";
+import { cString, FfiError, ffiPort, libc, NativeArena } from "../ffi/mod.ts";
+import { instructions, mapExecutable } from "../native/mod.ts";
 
 /** What the code calls: addresses of interpreter functions. */
 const lockFunctions = {
@@ -64,7 +64,7 @@ export function x8664ReleaseLock(): Uint8Array<ArrayBuffer> {
 // law python/aarch64ReleaseLock: python/thunks
 /** arm64, AAPCS64: the address of the two functions arrives in x0. */
 export function aarch64ReleaseLock(): Uint8Array<ArrayBuffer> {
-  const words = [
+  return instructions([
     0xa9be7bfd, // stp x29, x30, [sp, #-32]!
     0xf9000bf3, // str x19, [sp, #16]
     0xaa0003f3, // mov x19, x0
@@ -77,8 +77,5 @@ export function aarch64ReleaseLock(): Uint8Array<ArrayBuffer> {
     0xf9400bf3, // over: ldr x19, [sp, #16]
     0xa8c27bfd, // ldp x29, x30, [sp], #32
     0xd65f03c0, // ret
-  ];
-  const code = new DataView(new ArrayBuffer(words.length * 4));
-  words.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));
-  return new Uint8Array(code.buffer);
+  ]);
 }
