@@ -119,6 +119,20 @@ function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): v
   runAll(new Array(imports.over).fill(once));
 }
 
+// law memory/afterFrees: memory/memory_programs, order/programs
+/**
+ * Runs `destroy` once the driver has finished with all frees of a pool. It allows the pool to be destroyed earlier, but
+ * then keeps it for ever, and if the stream of such a free was destroyed meanwhile, it uses what it has freed, and
+ * crashes or hangs (580 on H200s). Of a destroyed stream it learns only from an event of the context that was recorded
+ * after the stream was destroyed. Once a first event has passed, so have the frees, and streams that are destroyed from
+ * then on have none; the second event comes after those that were destroyed while the first was pending.
+ *
+ * @param devices those on whose streams memory of the pool was freed
+ */
+function afterFrees(devices: readonly CudaDevice[], destroy: () => void): void {
+  freeAfterAll(devices, () => freeAfterAll(devices, destroy));
+}
+
 // law memory/destroyOnce: memory/beside_captures, device/graph/active_captures, memory/memory_pool,
 //   memory/memory_programs
 function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly number[]): void {
@@ -197,8 +211,6 @@ export class MemoryPool {
     const imports = how === "imported" ? countImport(driver, handle) : null;
     const references = new ReferenceCount(() => { // must not reference this object, which may be dropped
       if (retainedDevice === null) return; // the device's current pool is not ours to destroy
-      // The driver allows a pool to be destroyed while frees of its memory are pending. But then it keeps the pool for
-      // ever, and if the stream of such a free was destroyed meanwhile, it crashes or hangs (580 on H200s).
       observerOf(driver)?.closedByUser(handle); // this may take a while
       const end = () => {
         if (imports !== null) {
@@ -210,7 +222,7 @@ export class MemoryPool {
         retained.use(retainedDevice);
         destroy(driver, handle, imports);
       };
-      afterCaptures(driver, () => freeAfterAll([...users.keys()], end));
+      afterCaptures(driver, () => afterFrees([...users.keys()], end));
     });
     this.#references = references;
     if (isOwned) closeIfDropped(this, stateOf(driver, references));

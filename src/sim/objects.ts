@@ -53,6 +53,8 @@ export interface Context {
   readonly ending: Set<Stream>;
   /** The task that all work enqueued from now on waits for: cuCtxWaitEvent(). */
   barrier: Task | null;
+  /** A task's number: streams that were destroyed before it was enqueued are over, as far as libcuda knows. */
+  seen: number;
   /** Contexts whose memory may be accessed from this one. */
   readonly peers: Set<Context>;
   /** Text that its kernels have printed. */
@@ -114,6 +116,8 @@ export interface EventRecord {
   /** The driver that recorded the event: an interprocess event may be recorded by another driver. */
   readonly simulator: Simulator;
   readonly task: Task;
+  /** Whether it marks the end of all work of the context, rather than of a stream. */
+  readonly ofContext: boolean;
   /** Simulated time at which the task ran, in milliseconds. */
   time: number;
 }

@@ -14,6 +14,17 @@ interface Freed {
   /** The free itself. */
   readonly task: Task;
   readonly stream: Stream;
+  /** If the stream was destroyed before the free had run: the last task enqueued by then. */
+  orphanedAt?: number;
+}
+
+// law sim/isUnfinished: sim/pools
+/**
+ * Whether libcuda (580) still refers to the pool because of a free: until it has run, and if its stream was destroyed
+ * before that, until the host has seen the end of a context's work that was marked, or waited for, after that.
+ */
+function isUnfinished({ task, stream, orphanedAt = -1 }: Freed): boolean {
+  return !task.done || orphanedAt >= stream.context.seen;
 }
 
 /** Memory taken from a pool. */
@@ -70,8 +81,8 @@ export class Pool {
   readonly #scheduler: Scheduler;
   readonly #access = new Map<number, number>();
   #used = 0;
-  /** Frees that had not run at the last check. */
-  #frees: Task[] = [];
+  /** Frees that the driver had not finished with at the last check. */
+  #frees: Freed[] = [];
 
   /** Creates an empty pool. */
   constructor(
@@ -100,10 +111,16 @@ export class Pool {
     return this.#used;
   }
 
-  /** Whether any memory is allocated, or any free has not run. */
+  // law sim/Pool.isBusy: sim/pools
+  /** Whether any memory is allocated, or the driver has not finished with any free. */
   get isBusy(): boolean {
-    this.#frees = this.#frees.filter(({ done }) => !done);
+    this.#frees = this.#frees.filter(isUnfinished);
     return this.#used > 0 || this.#frees.length > 0;
+  }
+
+  /** Notes that a stream was destroyed, of which some frees may not have run. */
+  orphan(ended: Stream, lastTask: number): void {
+    for (const free of this.#frees) if (free.stream === ended && !free.task.done) free.orphanedAt = lastTask;
   }
 
   /** A device's access to the memory: `CU_MEM_ACCESS_FLAGS_PROT`. The owner always has full access. */
@@ -137,8 +154,9 @@ export class Pool {
   release(offset: number, wanted: number, stream: Stream, task: Task): void {
     const bytes = roundUp(wanted, blockBytes);
     this.#used -= wanted;
-    if (!task.done) this.#frees = [...this.#frees.filter(({ done }) => !done), task];
-    this.#heap.release({ offset, bytes, tag: task.done ? null : { task, stream } });
+    const freed: Freed | null = task.done ? null : { task, stream };
+    if (freed !== null) this.#frees = [...this.#frees.filter(isUnfinished), freed];
+    this.#heap.release({ offset, bytes, tag: freed });
   }
 
   /** Returns unused segments to the device, as long as at least `keep` bytes remain. */

@@ -61,6 +61,11 @@ export class Scheduler {
     this.#eagerness = [0, 0.1, 0.5, 0.9][random.below(4)] ?? 0;
   }
 
+  /** The number of the task that was enqueued last. */
+  get lastId(): number {
+    return this.#lastId;
+  }
+
   /** Tasks that have not run. */
   get queued(): number {
     return this.#queued;

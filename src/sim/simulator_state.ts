@@ -56,7 +56,7 @@ export class SimulatorState {
   readonly pools: Map<bigint, Pool> = new Map();
   /**
    * Pools that were destroyed while their memory was still allocated or a free was pending: libcuda (580) keeps those
-   * forever.
+   * forever, and crashes or hangs later if the stream of such a free is destroyed.
    */
   lostPools = 0;
   /** Objects that other drivers may have opened: their names, and the references that keep them alive. */
@@ -171,6 +171,7 @@ export class SimulatorState {
       streams: new Set(),
       ending: new Set(),
       barrier: null,
+      seen: 0,
       peers: new Set(),
       output: new Output(),
     };

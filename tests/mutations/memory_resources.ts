@@ -351,11 +351,23 @@ export const memoryResourcesMutations: readonly Mutation[] = [
     ],
     ["besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle));", "0;", "Pools pile up."],
   ]),
+  ...law("memory/afterFrees", [
+    [
+      "freeAfterAll(devices, () => freeAfterAll(devices, destroy))",
+      "freeAfterAll(devices, destroy)",
+      "A pool is destroyed before the driver knows of the frees of a stream destroyed meanwhile.",
+    ],
+    [
+      "freeAfterAll(devices, () => freeAfterAll(devices, destroy))",
+      "destroy()",
+      "Frees are pending when a pool is destroyed.",
+    ],
+  ]),
   ...law("memory/MemoryPool.constructor", [
     ["          imports.open--;\n", "", "Imported pools are never released."],
     [
-      "      afterCaptures(driver, () => freeAfterAll([...users.keys()], end));\n",
-      "      freeAfterAll([...users.keys()], end);\n",
+      "      afterCaptures(driver, () => afterFrees([...users.keys()], end));\n",
+      "      afterFrees([...users.keys()], end);\n",
       "Closing a pool during a capture invalidates the capture.",
     ],
     [
@@ -364,8 +376,8 @@ export const memoryResourcesMutations: readonly Mutation[] = [
       "The device's own pool is destroyed.",
     ],
     [
-      "freeAfterAll([...users.keys()], ",
-      "freeAfterAll([], ",
+      "afterFrees([...users.keys()], ",
+      "afterFrees([], ",
       "A pool is destroyed while its memory is still being returned, and is never freed.",
     ],
     ["        retained.use(retainedDevice);\n", "", "A device that had a pool is never released."],

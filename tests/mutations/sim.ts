@@ -278,6 +278,25 @@ export const simMutations: readonly Mutation[] = [
   ...law("sim/Output.flush", [
     ["    this.#parts = [];\n", "", "Output is printed again."],
   ]),
+  ...law("sim/Pool.isBusy", [
+    ["this.#used > 0 || this.#frees.length > 0", "this.#used > 0", "A pool may be destroyed while frees are pending."],
+    [
+      "    for (const free of this.#frees) if (free.stream === ended && !free.task.done) free.orphanedAt = lastTask;\n",
+      "",
+      "A pool may be destroyed before the driver knows of the frees of a destroyed stream.",
+    ],
+    [" && !free.task.done", "", "Frees that had run before their stream was destroyed keep a pool busy."],
+  ]),
+  ...law("sim/isUnfinished", [
+    [
+      "orphanedAt >= stream",
+      "orphanedAt > stream",
+      "An event that was recorded before a stream was destroyed tells of it.",
+    ],
+  ]),
+  ...law("sim/noteSeen", [
+    [" && record.ofContext", "", "An event of a stream tells the driver of destroyed streams."],
+  ]),
   ...law("sim/Pool.reuse", [
     [
       "task.done && this.settings.reuseAllowOpportunistic",

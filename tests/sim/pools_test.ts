@@ -55,6 +55,85 @@ test("a pool reuses memory on another stream only in the ways that its settings 
   );
 });
 
+/** What a program does after it has freed memory of a pool on a stream, and before it destroys the pool. */
+type Meanwhile =
+  | "record context"
+  | "record stream"
+  | "record other"
+  | "destroy"
+  | "wait"
+  | "query"
+  | "synchronize stream"
+  | "synchronize context";
+
+// On an H200 (libcuda 580, memory filled by malloc and free: bench/results/gpu-2026-11-30.md) the sequences after which
+// the driver is not finished make the next synchronisation stand still.
+const meanwhile: readonly (readonly [isFinished: boolean, ...Meanwhile[]])[] = [
+  [false],
+  [false, "destroy"],
+  [true, "record context", "wait"],
+  [true, "record context", "wait", "destroy"],
+  [true, "record context", "query", "destroy"],
+  [false, "record context", "destroy", "wait"],
+  [false, "record context", "destroy", "query"],
+  [false, "record stream", "destroy", "query"],
+  [false, "record context", "destroy", "wait", "record other", "wait"],
+  [true, "record context", "destroy", "wait", "record context", "wait"],
+  [true, "record context", "destroy", "query", "record context", "query"],
+  [true, "destroy", "record context", "wait"],
+  [true, "destroy", "record context", "query"],
+  [true, "record context", "destroy", "wait", "synchronize context"],
+  [true, "record context", "synchronize stream", "destroy", "wait"],
+];
+
+test("a pool is destroyed only once the driver has finished with its frees, those of destroyed streams too", () => {
+  const choice = fc.record({
+    steps: fc.constantFrom(...meanwhile),
+    schedule: fc.constantFrom("latest" as const, "random" as const, "round-robin" as const),
+    seed: fc.nat(),
+  });
+  check(
+    fc.property(choice, ({ steps: [isFinished, ...steps], schedule, seed }) => {
+      const simulated = simulateDriver({ schedule, seed });
+      const { driver } = simulated;
+      const { cuCtxRecordEvent } = driver.context;
+      assert(cuCtxRecordEvent !== null);
+      {
+        using raw = new Raw(driver);
+        raw.use(0);
+        const props = raw.arena.struct(CUmemPoolProps);
+        props.allocType = 1;
+        props.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+        const pool = raw.word((out) => driver.pool.cuMemPoolCreate(out, props.$address));
+        const stream = raw.word((out) => driver.stream.cuStreamCreate(out, 1));
+        const [event, other] = [raw.event(), raw.stream(1)];
+        const ptr = raw.word((out) => driver.pool.cuMemAllocFromPoolAsync(out, 64n, pool, stream));
+        raw.ok(driver.pool.cuMemFreeAsync(ptr, stream));
+        const run: Record<Meanwhile, () => number> = {
+          "record context": () => cuCtxRecordEvent(raw.context(0), event),
+          "record stream": () => driver.event.cuEventRecord(event, stream),
+          "record other": () => driver.event.cuEventRecord(event, other),
+          "destroy": () => driver.stream.cuStreamDestroy_v2(stream),
+          "wait": () => driver.event.cuEventSynchronize(event),
+          "query": () => {
+            while (driver.event.cuEventQuery(event) === CUresult.CUDA_ERROR_NOT_READY);
+            return CUresult.CUDA_SUCCESS;
+          },
+          "synchronize stream": () => driver.stream.cuStreamSynchronize(stream),
+          "synchronize context": () => driver.context.cuCtxSynchronize(),
+        };
+        for (const step of steps) raw.ok(run[step]());
+        raw.ok(driver.pool.cuMemPoolDestroy(pool));
+        if (!steps.includes("destroy")) raw.ok(driver.stream.cuStreamDestroy_v2(stream));
+      }
+      const { pools } = simulated.live;
+      // Where the free happens to have run in time, what is not allowed goes well.
+      if (isFinished || schedule === "latest") assertEquals(pools, isFinished ? 0 : 1, steps.join(", "));
+    }),
+    200,
+  );
+});
+
 test("memory that one pool keeps unused is given to another pool before an allocation fails", () => {
   const simulated = simulateDriver({ memory: 2 * segmentBytes, schedule: "latest" });
   const { driver } = simulated;

@@ -92,13 +92,15 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
       simulator.refuseInCapture();
       refuseCaptures(context);
       simulator.hostWaits(context, ...simulator.tails(context));
+      context.seen = simulator.scheduler.lastId + 1;
     },
     cuCtxRecordEvent(handle, eventHandle) {
       const context = simulator.usable(handle === 0n ? simulator.current() : contextOf(handle));
       const event = simulator.event(eventHandle);
       if (event.context !== context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
       refuseCaptures(context);
-      recordTask(simulator, event, (run) => simulator.queue(context, context.legacy.id, run, simulator.tails(context)));
+      const enqueue = (run: () => void) => simulator.queue(context, context.legacy.id, run, simulator.tails(context));
+      recordTask(simulator, event, enqueue, true);
     },
     cuCtxWaitEvent(handle, eventHandle) {
       const context = simulator.usable(handle === 0n ? simulator.current() : contextOf(handle));

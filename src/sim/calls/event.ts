@@ -15,15 +15,22 @@ const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INT
 /**
  * Records an event as a task that `enqueue` queues. A wait that was already enqueued still waits for the earlier
  * record.
+ *
+ * @param ofContext whether it marks the end of all work of the context
  */
-export function recordTask(simulator: Simulator, event: Event, enqueue: (run: () => void) => Task): void {
+export function recordTask(
+  simulator: Simulator,
+  event: Event,
+  enqueue: (run: () => void) => Task,
+  ofContext = false,
+): void {
   let time = Number.NaN;
   let record: EventRecord | null = null;
   const task = enqueue(() => {
     time = simulator.clock;
     if (record !== null) record.time = time;
   });
-  record = { simulator, task, time }; // an eager schedule may already have run the task
+  record = { simulator, task, ofContext, time }; // an eager schedule may already have run the task
   event.record = record;
   event.captured = null;
 }
@@ -60,6 +67,12 @@ export function newEvent(
   };
   simulator.events.set(event.handle, event);
   return event;
+}
+
+// law sim/noteSeen: sim/pools
+/** Notes that the host has seen an event pass: of a context, it tells libcuda about the streams destroyed before it. */
+function noteSeen(simulator: Simulator, { context, record }: Event): void {
+  if (record?.simulator === simulator && record.ofContext) context.seen = Math.max(context.seen, record.task.id);
 }
 
 /** Refuses to wait for an event recorded in a capture, and invalidates the capture. */
@@ -111,13 +124,16 @@ export function eventCalls(simulator: Simulator): CallTable<"event"> {
       refuseCaptured(simulator, event);
       simulator.refuseInCapture();
       if (event.record === null) return;
-      return event.record.simulator.query(event.context, event.record.task);
+      const code = event.record.simulator.query(event.context, event.record.task);
+      if (code === CUresult.CUDA_SUCCESS) noteSeen(simulator, event);
+      return code;
     },
     cuEventSynchronize(handle) {
       const event = simulator.event(handle);
       refuseCaptured(simulator, event);
       simulator.refuseInCapture();
       simulator.hostWaits(event.context, taskOf(simulator, event));
+      noteSeen(simulator, event);
     },
     cuEventElapsedTime(out, startHandle, endHandle) {
       const [start, end] = [simulator.event(startHandle), simulator.event(endHandle)];

@@ -36,6 +36,7 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       }
       if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);
       simulator.streams.delete(handle);
+      for (const pool of simulator.pools.values()) pool.orphan(stream, simulator.scheduler.lastId);
       const { streams, ending } = stream.context;
       if (stream.tail?.done !== false) streams.delete(stream);
       else ending.add(stream); // queued work still runs; the stream is removed after that
