@@ -1,7 +1,8 @@
 /**
  * Operations that rearrange, add and repeat whole axes.
  */
-import { arrayOf, at, checkArray, checkExtent, checkVolume, formatShape, normalizeAxis, type Shape } from "./shape.ts";
+import { arrayOf, at, checkArray, checkExtent, checkVolume, normalizeAxis, type Shape } from "./shape.ts";
+import { formatShape } from "./show.ts";
 
 // law layout/permuteInto: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts

@@ -11,7 +11,7 @@ import {
   type TypedArrayConstructor,
   typedArrayFor,
 } from "./scalar_types.ts";
-import { falseFor, show, showGiven } from "./shape.ts";
+import { falseFor, show, showGiven } from "./show.ts";
 
 /** A data type as in DLPack: DLDataType, and the tensor's flag for padded sub-byte types. */
 export interface DLPackDType {

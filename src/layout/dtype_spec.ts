@@ -1,7 +1,7 @@
 /** The meaning of dtype names in the various conventions. */
 import { checkBoolean, nearestOf } from "./options.ts";
 import { SCALAR_TYPES, type ScalarType } from "./scalar_types.ts";
-import { notInteger, show } from "./shape.ts";
+import { notInteger, show } from "./show.ts";
 
 /** The parts that make up a dtype. */
 export interface DTypeSpec {

@@ -4,7 +4,7 @@
  * All memory is little-endian, as on every machine that the runtimes support, and as DLPack packs bits.
  */
 import type { FloatCodec } from "./minifloat.ts";
-import { show } from "./shape.ts";
+import { show } from "./show.ts";
 
 /** A complex number. */
 export interface Complex {

@@ -1,6 +1,7 @@
 import { type AxisSet, isInSet } from "./axes.ts";
 import type { OptionNames } from "./options.ts";
-import { at, formatShape, type Shape, show } from "./shape.ts";
+import { at, type Shape } from "./shape.ts";
+import { formatShape, show } from "./show.ts";
 
 /** Options of `StridedLayout.flattened`. */
 export interface FlattenOptions {

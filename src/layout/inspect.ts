@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { packageCopy, thisCopy } from "./package_copy.ts";
-import { show } from "./shape.ts";
+import { packageCopy, show, thisCopy } from "./show.ts";
 
 /** The members by which Deno, and Node and Bun, let an object customize its inspection. */
 const symbols = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")] as const;

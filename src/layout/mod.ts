@@ -33,8 +33,8 @@ export { checkBoolean, checkOptions, isNameIn, namesNear, none, type OptionNames
 export { isPlainObject } from "./plain_object.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
-export { isOfOtherCopy, packageCopy, thisCopy } from "./package_copy.ts";
-export { falseFor, formatShape, MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show, showGiven } from "./shape.ts";
+export { MAX_NDIM, MAX_SPAN_IN_BYTES, type Shape } from "./shape.ts";
+export { falseFor, formatShape, isOfOtherCopy, noSize, packageCopy, show, showGiven, thisCopy } from "./show.ts";
 export { Slice, slice, type SliceItem } from "./slicing.ts";
 export { bytesBefore, bytesFrom, type StridedLayoutOptions } from "./span.ts";
 export type { DenseOrder } from "./stride_order.ts";

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { isOfOtherCopy } from "./package_copy.ts";
-import { show, showGiven } from "./shape.ts";
+import { isOfOtherCopy, show, showGiven } from "./show.ts";
 
 /** The names of options: a table that does not compile if a name is missing or is not an option. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };

@@ -1,5 +1,6 @@
 import type { OptionNames } from "./options.ts";
-import { at, formatShape, notInteger, type Shape, show } from "./shape.ts";
+import { at, type Shape } from "./shape.ts";
+import { formatShape, notInteger, show } from "./show.ts";
 import { gcd } from "./uniqueness.ts";
 
 /** Options of `StridedLayout.repacked`. */

@@ -1,4 +1,5 @@
-import { arrayOf, at, checkArray, checkExtent, checkNdim, formatShape, type Shape } from "./shape.ts";
+import { arrayOf, at, checkArray, checkExtent, checkNdim, type Shape } from "./shape.ts";
+import { formatShape } from "./show.ts";
 
 // law layout/completeShape: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts

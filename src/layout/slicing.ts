@@ -1,6 +1,7 @@
 import { NEW_AXIS, placeNewAxes } from "./axes.ts";
 import { showAs } from "./inspect.ts";
-import { at, formatShape, MAX_SPAN_IN_BYTES, notInteger, type Shape, show } from "./shape.ts";
+import { at, MAX_SPAN_IN_BYTES, type Shape } from "./shape.ts";
+import { formatShape, notInteger, show } from "./show.ts";
 
 /**
  * A part of one axis: every `step`-th element from `start` up to but excluding `stop`. Made by {@linkcode slice}.

@@ -2,17 +2,8 @@
 import { checkBoolean, checkOptions, type OptionNames } from "./options.ts";
 import { checkItemsize } from "./repack.ts";
 import { rowMajorStrides } from "./stride_order.ts";
-import {
-  arrayOf,
-  at,
-  checkArray,
-  copyShape,
-  formatShape,
-  MAX_SPAN_IN_BYTES,
-  notInteger,
-  type Shape,
-  volumeOf,
-} from "./shape.ts";
+import { arrayOf, at, checkArray, copyShape, MAX_SPAN_IN_BYTES, type Shape, volumeOf } from "./shape.ts";
+import { formatShape, notInteger } from "./show.ts";
 
 /** Options of the constructor of `StridedLayout`. */
 export interface StridedLayoutOptions {

@@ -1,5 +1,6 @@
 import { normalizePermutation } from "./axes.ts";
-import { arrayOf, at, type Shape, show } from "./shape.ts";
+import { arrayOf, at, type Shape } from "./shape.ts";
+import { show } from "./show.ts";
 
 /**
  * How a dense layout orders its axes in memory: `"C"` last axis fastest, `"F"` first axis fastest, or a permutation of

@@ -28,16 +28,12 @@ import {
   checkNdim,
   checkVolume,
   copyShape,
-  falseFor,
-  formatShape,
   ndimOf,
   normalizeAxis,
-  notInteger,
   type Shape,
-  show,
-  showGiven,
   volumeOf,
 } from "./shape.ts";
+import { falseFor, formatShape, notInteger, show, showGiven } from "./show.ts";
 import { axisSet, broadcastInto, permuteInto, squeezedNdim, squeezeInto, unsqueezeInto } from "./axes.ts";
 import { beginsInsideByte, position, slicedNdim, sliceInto, type SliceItem } from "./slicing.ts";
 import { boundsOf, bytesFrom, checkDenseSpan, checkSpan, readLayout, type StridedLayoutOptions } from "./span.ts";
