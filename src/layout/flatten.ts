@@ -2,6 +2,7 @@ import { type AxisSet, isInSet } from "./axes.ts";
 import type { OptionNames } from "./options.ts";
 import { at, type Shape } from "./shape.ts";
 import { formatShape, show } from "./show.ts";
+import type { StridedLayout } from "./strided_layout.ts";
 
 /** Options of `StridedLayout.flattened`. */
 export interface FlattenOptions {
@@ -20,14 +21,7 @@ export interface FlattenOptions {
 export const flattenOptionNames: OptionNames<FlattenOptions> = { start: true, end: true, mask: true };
 
 /** The part of a layout that the functions of this file need. */
-export interface FlattenableLayout {
-  /** Extents. */
-  readonly shape: Shape;
-  /** Strides in elements. */
-  readonly strides: readonly number[];
-  /** Number of elements. */
-  readonly volume: number;
-}
+type FlattenableLayout = Pick<StridedLayout, "shape" | "strides" | "volume">;
 
 // law layout/allowedMerges: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
 //   layout/strided_layout_errors, layout/strided_layout_facts

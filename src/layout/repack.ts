@@ -1,6 +1,7 @@
 import type { OptionNames } from "./options.ts";
 import { at, type Shape } from "./shape.ts";
 import { formatShape, notInteger, show } from "./show.ts";
+import type { StridedLayout } from "./strided_layout.ts";
 import { gcd } from "./uniqueness.ts";
 
 /** Options of `StridedLayout.repacked`. */
@@ -57,16 +58,7 @@ function isItemsize(value: number): boolean {
 }
 
 /** The part of a layout that {@linkcode packInto} and {@linkcode unpackInto} need. */
-export interface PackableLayout {
-  /** Extents. */
-  readonly shape: Shape;
-  /** Strides in elements. */
-  readonly strides: readonly number[];
-  /** Bytes per element. */
-  readonly itemsize: number;
-  /** Elements from offset 0 to the first element. */
-  readonly sliceOffset: number;
-}
+type PackableLayout = Pick<StridedLayout, "shape" | "strides" | "itemsize" | "sliceOffset">;
 
 /**
  * Throws unless one size is a multiple of the other: otherwise bytes would be gained or lost.

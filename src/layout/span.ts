@@ -4,6 +4,7 @@ import { checkItemsize } from "./repack.ts";
 import { rowMajorStrides } from "./stride_order.ts";
 import { arrayOf, at, checkArray, copyShape, MAX_SPAN_IN_BYTES, type Shape, volumeOf } from "./shape.ts";
 import { formatShape, notInteger } from "./show.ts";
+import type { StridedLayout } from "./strided_layout.ts";
 
 /** Options of the constructor of `StridedLayout`. */
 export interface StridedLayoutOptions {
@@ -37,18 +38,9 @@ export function boundsOf(
 }
 
 /** A layout under construction. */
-export interface NewLayout {
-  /** Extents. */
-  shape: Shape;
-  /** Strides in elements. */
-  strides: readonly number[];
-  /** Bytes per element. */
-  itemsize: number;
-  /** Elements from offset 0 to the first element. */
-  sliceOffset: number;
-  /** Number of elements. */
-  volume: number;
-}
+type NewLayout = {
+  -readonly [Field in "shape" | "strides" | "itemsize" | "sliceOffset" | "volume"]: StridedLayout[Field];
+};
 
 /**
  * Fills a layout with copies of the constructor's arguments, and with contiguous strides if none are given.
@@ -163,21 +155,14 @@ function spansTooFar(shape: Shape, strides: readonly number[], itemsize: number)
   );
 }
 
-/** How far a layout's elements reach, in elements from offset 0, and what one takes, in bytes. */
-interface Bounds {
-  readonly minOffset: number;
-  readonly maxOffset: number;
-  readonly itemsize: number;
-}
-
 // law layout/bytesBefore: layout/subbyte, dlpack/import, dlpack/array_interface, dlpack/fuzz
 /** Bytes from the lowest byte of all elements to offset 0 of the layout. */
-export function bytesBefore({ minOffset, itemsize }: Bounds): number {
+export function bytesBefore({ minOffset, itemsize }: Pick<StridedLayout, "minOffset" | "itemsize">): number {
   return minOffset === 0 ? 0 : 0 - wholeBytes(minOffset, itemsize);
 }
 
 /** Bytes from offset 0 of the layout to the end of the highest byte of all elements. */
-export function bytesFrom({ maxOffset, itemsize }: Bounds): number {
+export function bytesFrom({ maxOffset, itemsize }: Pick<StridedLayout, "maxOffset" | "itemsize">): number {
   return 0 - wholeBytes(-maxOffset - 1, itemsize);
 }
 
