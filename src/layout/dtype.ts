@@ -1,6 +1,5 @@
 import type { Scalar, ScalarCodec } from "./element.ts";
-import { showAs } from "./inspect.ts";
-import { checkMade } from "./made.ts";
+import { checkMade, showAs } from "./inspect.ts";
 import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray, ElementOf, WritableOf } from "./dtype_names.ts";
 import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
 import {

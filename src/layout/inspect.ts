@@ -1,5 +1,6 @@
 /**
- * How a console shows an object, and names that programs give to objects. All rooms use this.
+ * What the classes of all rooms share: how a console shows their objects, the names that programs give to these, and
+ * the check that no program makes one by `new`, which the compiler tells typed programs only.
  *
  * @module
  */
@@ -124,4 +125,21 @@ export function nameOf(object: object): string | null {
 /** A name as it follows a description of its object: ` "weights"`; empty if there is none. */
 export function quoted(name: string | null): string {
   return name === null ? "" : ` ${JSON.stringify(name)}`;
+}
+
+// law layout/checkMade: public/new
+/**
+ * The first line of a constructor that only this package calls.
+ *
+ * @param given a parameter that only this package passes, and always passes
+ * @param way what to call instead
+ * @throws {TypeError} if it is missing
+ */
+export function checkMade(given: unknown, name: string, way: string): void {
+  if (given === undefined) throw notMade(name, way);
+}
+
+/** The error of {@linkcode checkMade}, for constructors that run for each import and check inline. */
+export function notMade(name: string, way: string): TypeError {
+  return new TypeError(`Cannot call new ${name}(): use ${way}`);
 }

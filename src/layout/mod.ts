@@ -27,10 +27,17 @@ export type {
 export type { Complex, Scalar } from "./element.ts";
 export type { FlattenOptions } from "./flatten.ts";
 export { cachedLayout, cacheLayout, denseLayout } from "./layout_cache.ts";
-export { checkName, giveName, nameOf, quoted, showAs, showBytes } from "./inspect.ts";
-export { checkMade, notMade } from "./made.ts";
-export { checkBoolean, checkOptions, isNameIn, namesNear, none, type OptionNames, unknownOption } from "./options.ts";
-export { isPlainObject } from "./plain_object.ts";
+export { checkMade, checkName, giveName, nameOf, notMade, quoted, showAs, showBytes } from "./inspect.ts";
+export {
+  checkBoolean,
+  checkOptions,
+  isNameIn,
+  isPlainObject,
+  namesNear,
+  none,
+  type OptionNames,
+  unknownOption,
+} from "./options.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
 export { MAX_NDIM, MAX_SPAN_IN_BYTES, type Shape } from "./shape.ts";
