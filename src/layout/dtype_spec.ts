@@ -84,21 +84,26 @@ function fromTypestr(source: string): DTypeSpec | null {
 
 /** Type names of C, Java and others. */
 const namesElsewhere: Readonly<Record<string, string>> = {
-  ...{
-    float: "float32",
-    double: "float64",
-    half: "float16",
-    byte: "uint8",
-    short: "int16",
-    int: "int32",
-    long: "int64",
-  },
-  ...{ boolean: "bool", single: "float32" },
+  float: "float32",
+  single: "float32",
+  double: "float64",
+  half: "float16",
+  byte: "uint8",
+  short: "int16",
+  int: "int32",
+  long: "int64",
+  boolean: "bool",
   // Rust, MLIR, WebAssembly. Their i8 is NumPy's i1, and NumPy's i8 their i64.
-  ...{ f16: "float16", bf16: "bfloat16", f32: "float32", f64: "float64" },
-  ...Object.fromEntries(
-    ["16", "32", "64"].flatMap((bits) => [[`i${bits}`, `int${bits}`], [`u${bits}`, `uint${bits}`]]),
-  ),
+  bf16: "bfloat16",
+  f16: "float16",
+  f32: "float32",
+  f64: "float64",
+  i16: "int16",
+  i32: "int32",
+  i64: "int64",
+  u16: "uint16",
+  u32: "uint32",
+  u64: "uint64",
 };
 
 // law layout/unknownDtype: layout/dtype_names
