@@ -3,7 +3,7 @@ import { checkMade, showAs } from "./inspect.ts";
 import type { DTypeLike, DTypeName, DTypeNameOf, DTypeNameOfArray, ElementOf, WritableOf } from "./dtype_names.ts";
 import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
 import {
-  CODE,
+  dlpackCode,
   SCALAR_TYPES,
   type ScalarType,
   type TypedArray,
@@ -151,7 +151,7 @@ export class DType<Name extends DTypeName = DTypeName> {
    * and of one part of a complex number; as NumPy's `dtype.alignment`.
    */
   get alignment(): number {
-    return Math.max(1, this.bits / (this.dlpack.code === CODE.complex ? 16 : 8));
+    return Math.max(1, this.bits / (this.dlpack.code === dlpackCode.complex ? 16 : 8));
   }
 
   /**

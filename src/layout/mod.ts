@@ -39,7 +39,7 @@ export {
   unknownOption,
 } from "./options.ts";
 export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
-export { type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
+export { dlpackCode, type TypedArray, type TypedArrayConstructor } from "./scalar_types.ts";
 export { MAX_NDIM, MAX_SPAN_IN_BYTES, type Shape } from "./shape.ts";
 export { falseFor, formatShape, isOfOtherCopy, noSize, packageCopy, show, showGiven, thisCopy } from "./show.ts";
 export { Slice, slice, type SliceItem } from "./slicing.ts";

@@ -58,7 +58,7 @@ export interface ScalarType {
 }
 
 /** DLDataTypeCode of DLPack 1.3. */
-export const CODE = {
+export const dlpackCode = {
   int: 0,
   uint: 1,
   float: 2,
@@ -98,7 +98,7 @@ function integer(kind: IntegerKind, bits: number): ScalarType {
   const order = bits === 8 ? "|" : "<";
   return {
     name,
-    code: CODE[kind],
+    code: dlpackCode[kind],
     bits,
     typestr: bits < 8 ? null : `${order}${kind === "int" ? "i" : "u"}${bits / 8}`,
     arrowFormat: ARROW_INTEGERS.get(name) ?? null,
@@ -106,10 +106,10 @@ function integer(kind: IntegerKind, bits: number): ScalarType {
   };
 }
 
-function minifloat(name: keyof typeof CODE, bits: number, format: FloatFormat): ScalarType {
+function minifloat(name: keyof typeof dlpackCode, bits: number, format: FloatFormat): ScalarType {
   return {
     name,
-    code: CODE[name],
+    code: dlpackCode[name],
     bits,
     typestr: null,
     arrowFormat: null,
@@ -121,7 +121,7 @@ function complex(bits: number, typestr: string | null, makePart: () => ScalarCod
   const name = `complex${bits}`;
   return {
     name,
-    code: CODE.complex,
+    code: dlpackCode.complex,
     bits,
     typestr,
     arrowFormat: null,
@@ -130,7 +130,7 @@ function complex(bits: number, typestr: string | null, makePart: () => ScalarCod
 }
 
 function boolean(name: string, bits: number, typestr: string | null): ScalarType {
-  return { name, code: CODE.bool, bits, typestr, arrowFormat: null, makeCodec: () => booleanCodec(name, bits) };
+  return { name, code: dlpackCode.bool, bits, typestr, arrowFormat: null, makeCodec: () => booleanCodec(name, bits) };
 }
 
 const makeFloat16Codec = (): ScalarCodec => minifloatCodec("float16", 16, new MinifloatCodec("float16", FLOAT16));
@@ -141,10 +141,10 @@ const INTEGER_WIDTHS = [1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64];
 export const SCALAR_TYPES: readonly ScalarType[] = [
   ...INTEGER_WIDTHS.map((bits) => integer("int", bits)),
   ...INTEGER_WIDTHS.map((bits) => integer("uint", bits)),
-  { name: "float16", code: CODE.float, bits: 16, typestr: "<f2", arrowFormat: "e", makeCodec: makeFloat16Codec },
+  { name: "float16", code: dlpackCode.float, bits: 16, typestr: "<f2", arrowFormat: "e", makeCodec: makeFloat16Codec },
   {
     name: "float32",
-    code: CODE.float,
+    code: dlpackCode.float,
     bits: 32,
     typestr: "<f4",
     arrowFormat: "f",
@@ -152,7 +152,7 @@ export const SCALAR_TYPES: readonly ScalarType[] = [
   },
   {
     name: "float64",
-    code: CODE.float,
+    code: dlpackCode.float,
     bits: 64,
     typestr: "<f8",
     arrowFormat: "g",
@@ -160,7 +160,7 @@ export const SCALAR_TYPES: readonly ScalarType[] = [
   },
   {
     name: "handle64",
-    code: CODE.handle,
+    code: dlpackCode.handle,
     bits: 64,
     typestr: null,
     arrowFormat: null,
@@ -168,7 +168,7 @@ export const SCALAR_TYPES: readonly ScalarType[] = [
   },
   {
     name: "bfloat16",
-    code: CODE.bfloat,
+    code: dlpackCode.bfloat,
     bits: 16,
     typestr: null,
     arrowFormat: null,
@@ -188,7 +188,7 @@ export const SCALAR_TYPES: readonly ScalarType[] = [
   minifloat("float8_e5m2fnuz", 8, { exponentBits: 5, fractionBits: 2, bias: 16, special: "fnuz" }),
   {
     name: "float8_e8m0fnu",
-    code: CODE.float8_e8m0fnu,
+    code: dlpackCode.float8_e8m0fnu,
     bits: 8,
     typestr: null,
     arrowFormat: null,

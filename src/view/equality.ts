@@ -4,7 +4,7 @@
  * @module
  */
 import { type ArrayParts, byteCount, checkOpen } from "../copy/mod.ts";
-import type { ElementValue, Scalar, TypedArray } from "../layout/mod.ts";
+import { dlpackCode, type ElementValue, type Scalar, type TypedArray } from "../layout/mod.ts";
 import { asTypedArray } from "./element_access.ts";
 import { copyOf } from "./place.ts";
 
@@ -19,14 +19,11 @@ export function hasEqualElements(one: ArrayParts, other: ArrayParts): boolean {
   if (one.layout.volume === 0) return true;
   const [here, there] = [onHost(one), onHost(other)];
   // Complex numbers are compared by their parts, and booleans by truth value.
-  if (one.dtype.typedArray !== null && one.dtype.dlpack.code !== BOOL) {
+  if (one.dtype.typedArray !== null && one.dtype.dlpack.code !== dlpackCode.bool) {
     return isEvery(asTypedArray(here), asTypedArray(there));
   }
   return elementsOf(here).every(isSameAs(elementsOf(there)));
 }
-
-/** DLPack's code for booleans. */
-const BOOL = 6;
 
 /** A private copy of the elements in host memory, in C order. */
 function onHost(array: ArrayParts): ArrayParts {

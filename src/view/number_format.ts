@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Complex, DType, Scalar } from "../layout/mod.ts";
+import { type Complex, dlpackCode, type DType, type Scalar } from "../layout/mod.ts";
 import { type Decimal, decimalOf, exponentText, positional, roundDecimal, shortestDecimal } from "./decimal.ts";
 
 /** The most decimal places. */
@@ -24,9 +24,6 @@ const FLOAT_TYPES: ReadonlyMap<number, FloatType> = new Map([
   [64, { round: (value) => value, large: 1e8, largeAlone: 1e16 }],
 ]);
 
-/** Type codes of DLPack. */
-const [INT, UINT, FLOAT, HANDLE, COMPLEX, BOOL] = [0, 1, 2, 3, 5, 6];
-
 /** How a type's numbers are printed. */
 export interface NumberFormat {
   /** Formats a number on its own. */
@@ -37,11 +34,12 @@ export interface NumberFormat {
 
 /** The format of a type's scalars. */
 export function formatOf({ dlpack: { code, bits } }: DType): NumberFormat {
-  const float = FLOAT_TYPES.get(code === COMPLEX ? bits / 2 : bits);
-  if (code === BOOL) return BOOLEANS;
-  if ((code === INT || code === UINT || code === HANDLE) && bits >= 8) return INTEGERS;
-  if (code === FLOAT && float !== undefined) return floats(float);
-  if (code === COMPLEX && float !== undefined) return complexes(float);
+  const { bool, int, uint, handle, float, complex } = dlpackCode;
+  const type = FLOAT_TYPES.get(code === complex ? bits / 2 : bits);
+  if (code === bool) return BOOLEANS;
+  if ((code === int || code === uint || code === handle) && bits >= 8) return INTEGERS;
+  if (code === float && type !== undefined) return floats(type);
+  if (code === complex && type !== undefined) return complexes(type);
   return { alone: general, together: (values) => values.map(general) }; // the types of ml_dtypes are never aligned
 }
 

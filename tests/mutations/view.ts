@@ -97,7 +97,11 @@ export const viewMutations: readonly Mutation[] = [
     ['    if (hint === "string") return this.toString();\n', "", "An array in a template causes an error."],
   ]),
   ...law("view/hasEqualElements", [
-    [".dlpack.code !== BOOL", ".dlpack.code !== -1", "A true value stored as another byte is not equal to true."],
+    [
+      ".dlpack.code !== dlpackCode.bool",
+      ".dlpack.code !== -1",
+      "A true value stored as another byte is not equal to true.",
+    ],
     ["!one.dtype.equals(other.dtype) || ", "", "Arrays of different types are equal."],
   ]),
   ...law("view/copyOf", [
