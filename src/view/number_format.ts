@@ -62,15 +62,22 @@ function general(scalar: Scalar): string {
   const value = Number(scalar);
   if (!Number.isFinite(value)) return special(value);
   const decimal = roundDecimal(decimalOf(value), 6);
-  const { whole, fraction } = decimal.exponent < -4 || decimal.exponent >= 6
-    ? { whole: decimal.digits.slice(0, 1), fraction: decimal.digits.slice(1) }
-    : positional(decimal);
-  const exponent = decimal.exponent < -4 || decimal.exponent >= 6 ? `e${exponentText(decimal.exponent)}` : "";
-  return `${sign(decimal)}${whole}${fraction && `.${fraction}`}${exponent}`;
+  return decimal.exponent < -4 || decimal.exponent >= 6 ? withExponent(decimal) : withoutExponent(decimal, "");
 }
 
 function special(value: number): string {
   return Number.isNaN(value) ? "nan" : value < 0 ? "-inf" : "inf";
+}
+
+/** `point` follows a whole number. */
+function withoutExponent(decimal: Decimal, point: string): string {
+  const { whole, fraction } = positional(decimal);
+  return `${sign(decimal)}${whole}${fraction ? `.${fraction}` : point}`;
+}
+
+function withExponent(decimal: Decimal): string {
+  const [whole, fraction] = [decimal.digits.slice(0, 1), decimal.digits.slice(1)];
+  return `${sign(decimal)}${whole}${fraction && `.${fraction}`}e${exponentText(decimal.exponent)}`;
 }
 
 function sign({ isNegative }: Decimal): string {
@@ -106,12 +113,8 @@ function floatAlone(value: number, type: FloatType, point: string): string {
   if (!Number.isFinite(value)) return special(value);
   const decimal = shortestDecimal(value, type.round);
   const size = Math.abs(value);
-  if (size === 0 || (size >= 1e-4 && size < type.largeAlone)) {
-    const { whole, fraction } = positional(decimal);
-    return `${sign(decimal)}${whole}${fraction ? `.${fraction}` : point}`;
-  }
-  const fraction = decimal.digits.slice(1);
-  return `${sign(decimal)}${decimal.digits.slice(0, 1)}${fraction && `.${fraction}`}e${exponentText(decimal.exponent)}`;
+  const isUsual = size === 0 || (size >= 1e-4 && size < type.largeAlone);
+  return isUsual ? withoutExponent(decimal, point) : withExponent(decimal);
 }
 
 /**
