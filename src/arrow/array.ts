@@ -8,6 +8,7 @@ import type { CudaDevice } from "../device/mod.ts";
 import {
   type ArrayPlaceOptions,
   checkPlaceOfArray,
+  jsonOf,
   type Place,
   placeOptionNames,
   StridedMemoryView,
@@ -37,7 +38,6 @@ import {
 import type { ArrayParts } from "../copy/mod.ts";
 import { arrayAt } from "./array_place.ts";
 import { type ArrowValue, checkCount, makeReader, type Reader } from "./element_reader.ts";
-import { jsonOf } from "./json_of.ts";
 import { hostWaits } from "../order/mod.ts";
 
 /** The parts of an array. */

@@ -22,7 +22,7 @@ import {
 } from "../layout/mod.ts";
 import { asTypedArray, nestedArray, onlyIndex, readElement, writeElement } from "./element_access.ts";
 import { hasEqualElements } from "./equality.ts";
-import { jsonNumber } from "./json_number.ts";
+import { jsonOf } from "./json_of.ts";
 import { print } from "./print.ts";
 import { ShapedArray } from "./shaped_array.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
@@ -138,7 +138,7 @@ export abstract class ElementArray<D extends DTypeName = DTypeName> extends Shap
    * @throws {TypeError} for device memory, and for longer integers
    */
   toJSON(): unknown {
-    return withoutBigints(this.shape.length === 0 ? this.item() : this.toArray());
+    return jsonOf(this.shape.length === 0 ? this.item() : this.toArray());
   }
 
   /**
@@ -238,10 +238,4 @@ function noArithmetic({ dtype, layout }: ArrayParts): TypeError {
       "torch or NumPy in this process can compute on the same memory: torch.mul(view, 2). view.get() reads an element, " +
       "and `${view}` is the text",
   );
-}
-
-/** A value with numbers in place of bigints. */
-function withoutBigints(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutBigints);
-  return typeof value === "bigint" ? jsonNumber(value) : value;
 }

@@ -19,7 +19,7 @@ export type { ExportedArray } from "./exported_array.ts";
 export { arraySource, isArraySource, wayOut } from "./from.ts";
 export type { ForeignArray } from "./from.ts";
 export type { FromBufferOptions } from "./from_buffer.ts";
-export { jsonNumber } from "./json_number.ts";
+export { jsonOf } from "./json_of.ts";
 export { Lease } from "./lease.ts";
 export type { NestedValues } from "./nested_values.ts";
 export {

@@ -27,10 +27,6 @@ export const arrowMutations: readonly Mutation[] = [
     ["offset: isViews ? 0 : offset,", "offset,", "Nobody can read what the package writes of a slice of views."],
     ["isViews ? bitsFrom(bitmap, offset, length) : all(bitmap)", "all(bitmap)", "Other texts of a slice are null."],
   ]),
-  ...law("arrow/jsonOf", [
-    ["  if (value instanceof Uint8Array) {\n", "  if (false) {\n", "Bytes are written as an object of numbers."],
-    ["value.map(jsonOf)", "value", "A list of 64-bit integers cannot be written as JSON."],
-  ]),
   ...law("arrow/ArrowArray.constructor", [
     ["    checkNode(this);\n", "", "A consumer reads past the end of one of our buffers."],
   ]),

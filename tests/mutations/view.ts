@@ -78,8 +78,10 @@ export const viewMutations: readonly Mutation[] = [
       "The typed array shows the start of the buffer.",
     ],
   ]),
-  ...law("view/jsonNumber", [
+  ...law("view/jsonOf", [
     ["if (Number.isSafeInteger(number)) return number;", "return number;", "Another number is written than there is."],
+    ["  if (value instanceof Uint8Array) {\n", "  if (false) {\n", "Bytes are written as an object of numbers."],
+    ["value.map(jsonOf)", "value", "A list of 64-bit integers cannot be written as JSON."],
   ]),
   ...law("view/asTypedArray.readonly", [
     [
