@@ -31,5 +31,4 @@ export {
   placeOptionNames,
 } from "./place.ts";
 export type { ShapedArray, ViewOptions } from "./shaped_array.ts";
-export { makeView, StridedMemoryView } from "./strided_memory_view.ts";
-export { viewOf } from "./view_of.ts";
+export { makeView, StridedMemoryView, viewOf } from "./strided_memory_view.ts";

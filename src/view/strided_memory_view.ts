@@ -5,7 +5,7 @@
  */
 import { describeArray } from "./describe.ts";
 import { type FromArrowOptions, importNumbers } from "../cdata/mod.ts";
-import { checkBounds, type Closeable, type MakeArray, noItemsize } from "../copy/mod.ts";
+import { type ArrayParts, checkBounds, type Closeable, type MakeArray, noItemsize } from "../copy/mod.ts";
 import { checkPlace, type CudaStream } from "../device/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
 import { fromArrayInterface, fromCudaArrayInterface, fromDlpack } from "../dlpack/mod.ts";
@@ -367,3 +367,8 @@ type Bounds<B> = [stop: B] | [start: B, stop: B] | [start: B, stop: B, step: B];
 // Looked up once: engines do not treat a static member as a constant, and the lookup costs up to a tenth of an import's
 // time.
 const make = StridedMemoryView[makeView];
+
+/** Makes a view from parts that fit each other. */
+export function viewOf({ buffer, offset, layout, dtype, readonly }: ArrayParts): StridedMemoryView {
+  return make(buffer, offset, layout, dtype, readonly, null);
+}
