@@ -328,12 +328,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
 
   /** The values as in source code, without the middle of long arrays. */
   toString(): string {
-    const edge = 10;
-    const every = this.length <= 2 * edge;
-    const shown = every ? this.toArray() : [...this.sliced(0, edge), ...this.sliced(this.length - edge)];
-    const texts = shown.map(textOf);
-    if (!every) texts.splice(edge, 0, `... ${this.length - 2 * edge} more ...`);
-    return `[${texts.join(", ")}]`;
+    return `[${textsOf(this, 10).join(", ")}]`;
   }
 
   // law arrow/ArrowArray.close: view/arrow, arrow/release, arrow/array
@@ -435,13 +430,15 @@ function describeArray(array: ArrowArray): string {
   const { device } = array;
   if (device !== null) return `${head} on ${device}`;
   if (length === 0 || buffers.some(({ kind }) => kind !== "host")) return head;
-  const edge = 3;
-  const places = length <= 2 * edge
-    ? Array.from({ length }, (_, i) => i)
-    : [...Array.from({ length: edge }, (_, i) => i), ...Array.from({ length: edge }, (_, i) => length - edge + i)];
-  const texts = places.map((place) => inShort(textOf(array.get(place))));
-  if (length > places.length) texts.splice(edge, 0, `... ${length - places.length} more ...`);
-  return `${head}\n[${texts.join(", ")}]`;
+  return `${head}\n[${textsOf(array, 3).map(inShort).join(", ")}]`;
+}
+
+/** The values as in source code, of long arrays `edge` at both ends. */
+function textsOf(array: ArrowArray, edge: number): string[] {
+  const left = array.length - 2 * edge;
+  if (left <= 0) return array.toArray().map(textOf);
+  const [first, last] = [array.sliced(0, edge), array.sliced(array.length - edge)];
+  return [...Array.from(first, textOf), `... ${left} more ...`, ...Array.from(last, textOf)];
 }
 
 /** The buffers of an array and of everything inside it. */

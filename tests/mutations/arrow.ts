@@ -41,11 +41,7 @@ export const arrowMutations: readonly Mutation[] = [
   ]),
   ...law("arrow/describeArray", [
     ["  if (buffers.some((buffer) => buffer.isClosed)) return `${head}, closed`;\n", "", "A closed array looks open."],
-    [
-      "map((place) => inShort(textOf(array.get(place))))",
-      "map((place) => textOf(array.get(place)))",
-      "One element floods the console.",
-    ],
+    [".map(inShort)", "", "One element floods the console."],
   ]),
   ...law("arrow/ArrowArray.sliced", [
     [
