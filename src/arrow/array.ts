@@ -25,6 +25,7 @@ import {
   deviceOf,
   exportArrow,
   type FromArrowOptions,
+  hasViews,
   importArrow,
   indexOfName,
   isField,
@@ -36,7 +37,6 @@ import {
   valuesOf,
 } from "../cdata/mod.ts";
 import type { ArrayParts } from "../copy/mod.ts";
-import { arrayAt } from "./array_place.ts";
 import { type ArrowValue, checkCount, makeReader, type Reader } from "./element_reader.ts";
 import { hostWaits } from "../order/mod.ts";
 
@@ -300,7 +300,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
   to(place: Place, options: ArrayPlaceOptions = none): ArrowArray {
     checkPlaceOfArray(place);
     checkOptions(options, placeOptionNames);
-    return arrayAt(this, place, options, (parts) => new ArrowArray(parts));
+    return arrayAt(this, place, options);
   }
 
   /**
@@ -416,6 +416,33 @@ export function arrayOf(node: ArrowNode, onClose?: () => void): ArrowArray {
 
 function viewOrNull(parts: ArrayParts | null): StridedMemoryView | null {
   return parts === null ? null : viewOf(parts);
+}
+
+// law arrow/arrayAt: arrow/place
+/** An array whose buffers are at a place: copies of those that are elsewhere, which closing the array frees. */
+function arrayAt(array: ArrowArray, place: Place, options: ArrayPlaceOptions): ArrowArray {
+  using undo = new DisposableStack(); // unless all are there
+  const copies = undo.use(new DisposableStack());
+  const at = (one: ArrowArray): ArrowArrayParts => {
+    const { field, length, offset, knownNullCount: nullCount, buffers, children, dictionary } = one;
+    const last = hasViews(field.type) ? buffers.length - 1 : -1; // whose sizes the host reads
+    const copyAt = (view: StridedMemoryView, i: number) => {
+      void view.buffer.ptr; // throws if it is closed
+      return i === last ? view.copy() : view.to(place, options);
+    };
+    return {
+      field,
+      length,
+      offset,
+      nullCount,
+      buffers: buffers.map((view, i) => view === null ? null : copies.use(copyAt(view, i))),
+      children: children.map((child) => new ArrowArray(at(child))),
+      dictionary: dictionary === null ? null : new ArrowArray(at(dictionary)),
+    };
+  };
+  const made = new ArrowArray({ ...at(array), onClose: () => copies.dispose() });
+  undo.move();
+  return made;
 }
 
 // law arrow/describeArray: public/inspect

@@ -60,7 +60,7 @@ export const arrowMutations: readonly Mutation[] = [
     [", onClose: () => copies.dispose() }", " }", "Copies on a device are never freed."],
     ["length, offset, knownNullCount", "length, knownNullCount", "A slice begins at the first element elsewhere."],
     ["i === last ? view.copy() : ", "", "The sizes that the host reads are on a device."],
-    ["dictionary === null ? null : make(at(dictionary))", "dictionary", "Dictionaries stay where they were."],
+    ["dictionary === null ? null : new ArrowArray(at(dictionary))", "dictionary", "Dictionaries stay where they were."],
   ]),
   ...law("arrow/ArrowArray.close", [
     ["    this.#onClose();\n", "", "An imported array is never released."],
