@@ -5,7 +5,7 @@
  */
 import { decodeText, littleEndian } from "../ffi/mod.ts";
 import { DType } from "../layout/mod.ts";
-import { type ArrowType, bitOf, childrenOf, empty, formatOf, hostBytes } from "../cdata/mod.ts";
+import { type ArrowType, bitOf, bitsOf, childrenOf, empty, formatOf, hostBytes } from "../cdata/mod.ts";
 import type { ArrowArray } from "./array.ts";
 import { ExchangeError } from "../order/mod.ts";
 
@@ -42,7 +42,7 @@ export function makeReader(array: ArrowArray): Reader {
     case "time":
     case "timestamp":
     case "duration":
-      return numberReader(array, isShort(type) ? "i" : "l");
+      return numberReader(array, bitsOf(type) === 32 ? "i" : "l");
     case "decimal":
       return decimalReader(bufferBytes(array, 1), type.bits / 8, type.scale);
     case "interval":
@@ -79,11 +79,6 @@ export function makeReader(array: ArrowArray): Reader {
     case "dictionary":
       return dictionaryReader(array, formatOf(type.index));
   }
-}
-
-function isShort(type: ArrowType): boolean {
-  return (type.kind === "date" && type.unit === "day") ||
-    (type.kind === "time" && (type.unit === "second" || type.unit === "millisecond"));
 }
 
 function bufferBytes({ buffers }: ArrowArray, index: number): DataView<ArrayBuffer> {

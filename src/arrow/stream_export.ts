@@ -7,6 +7,7 @@
  * @module
  */
 import {
+  ARROW_DEVICE,
   ArrowArray as ArrowArrayStruct,
   ArrowArrayStream,
   ArrowDeviceArray as ArrowDeviceStruct,
@@ -239,7 +240,7 @@ export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportS
         `Cannot export an Arrow stream of arrays on devices of types ${[...types].join(" and ")}: expected one type`,
       );
     }
-    const [type = cpu] = types;
+    const [type = ARROW_DEVICE.CPU] = types;
     return new ArrowStreamExport(writeStream(made, field, device, type));
   } catch (error) {
     for (const one of made) one.close();
@@ -259,8 +260,6 @@ function arraysOf(arrays: Iterable<ArrowArray>): ArrowArray[] {
       "of a view, and fromApacheArrow(table) those of a table",
   );
 }
-
-const cpu = 1; // ARROW_DEVICE.CPU, also for a stream without arrays
 
 // law arrow/writeStream: arrow/stream, order/reclaim, order/programs
 function writeStream(
