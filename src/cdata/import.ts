@@ -3,11 +3,7 @@
  *
  * @module
  */
-import {
-  ARROW_DEVICE,
-  ArrowArray as ArrowArrayStruct,
-  ArrowDeviceArray as ArrowDeviceStruct,
-} from "../../bindings/arrow.ts";
+import { ArrowArray as ArrowArrayStruct, ArrowDeviceArray as ArrowDeviceStruct } from "../../bindings/arrow.ts";
 import { allocate, libc, runAll, struct } from "../ffi/mod.ts";
 import { checkPlace, type CudaStream } from "../device/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
@@ -194,7 +190,7 @@ export function takeArray<T>(
   }
 }
 
-const host: Location = { type: ARROW_DEVICE.CPU, kind: "host", device: null, stream: null, event: 0n };
+const host: Location = { kind: "host", device: null, stream: null, event: 0n };
 
 // law cdata/moveOut: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array, device/late_streams,
 //   order/programs

@@ -13,8 +13,6 @@ import type { Walk } from "./walk.ts";
 
 /** The location of buffers. */
 export interface Location {
-  /** `device_type`. */
-  readonly type: number;
   readonly kind: MemoryKind;
   /** The device that has the memory or can access it; null for ordinary host memory. */
   readonly device: CudaDevice | null;
@@ -51,10 +49,10 @@ export function readLocation(
   // defined for them yet.
 
   // The specification gives no meaning to an event of the CPU.
-  if (kind === "host") return { type, kind, device: null, stream: null, event: 0n };
+  if (kind === "host") return { kind, device: null, stream: null, event: 0n };
   const device = options.stream?.device ?? options.device ?? null;
   if (device === null) {
-    if (kind === "pinned" && raw.sync_event === 0n) return { type, kind: "host", device, stream: null, event: 0n };
+    if (kind === "pinned" && raw.sync_event === 0n) return { kind: "host", device, stream: null, event: 0n };
     throw walk.refusal(
       `is on CUDA device ${id}: pass { stream } to say where it will be used, or { device } to wait for it here`,
     );
@@ -64,7 +62,7 @@ export function readLocation(
     throw walk.refusal(`is on CUDA device ${id}: expected ${device}`);
   }
   const stream = options.stream === undefined ? device.defaultStream : options.stream;
-  return { type, kind, device, stream, event: readEvent(raw.sync_event, walk) };
+  return { kind, device, stream, event: readEvent(raw.sync_event, walk) };
 }
 
 // law cdata/readEvent: cdata/fuzz

@@ -75,7 +75,7 @@ export function valuesOf(array: ArrowNode): ArrayParts {
 /** Whether an array itself has, or may have, nulls. */
 function hasNulls(array: ArrowNode): boolean {
   if ((array.buffers[0] ?? null) === null || array.knownNullCount === 0) return false;
-  return deviceOf(array) !== null ? array.knownNullCount !== 0 : array.nullCount > 0;
+  return deviceOf(array) !== null || array.nullCount > 0;
 }
 
 // law cdata/hasNullsIn: view/arrow
