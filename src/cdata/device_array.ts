@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkMade, none, showAs } from "../layout/mod.ts";
+import { checkMade, none, type OptionNames, showAs } from "../layout/mod.ts";
 import type { StructDescription } from "../../bindings/abi.ts";
 import {
   ArrowArray as ArrowArrayStruct,
@@ -11,16 +11,8 @@ import {
   ArrowSchema,
 } from "../../bindings/arrow.ts";
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
-import {
-  DeferredFinalizer,
-  type FinalizerState,
-  layoutOf,
-  libc,
-  littleEndian,
-  readForeign,
-  struct,
-} from "../ffi/mod.ts";
-import type { OptionNames } from "../layout/mod.ts";
+import { DeferredFinalizer, type FinalizerState, libc, littleEndian, readForeign, struct } from "../ffi/mod.ts";
+import { releaseAt } from "./exported_tree.ts";
 import { type ArrowField, showType } from "./type.ts";
 import { callRelease } from "../native/mod.ts";
 import { ExchangeError, type LiveExport } from "../order/mod.ts";
@@ -247,19 +239,17 @@ function releaseStructs({ schema, array }: ExportStates): void {
   array.release();
 }
 
-const releaseAt = {
-  schema: layoutOf(ArrowSchema).offsets.release,
-  array: layoutOf(ArrowArrayStruct).offsets.release,
-};
-
 /** Calls the release callback of a schema, unless it was released or moved. */
 export function releaseSchema(address: bigint): void {
-  const release = readForeign(address, releaseAt.schema + 8).getBigUint64(releaseAt.schema, littleEndian);
-  if (release !== 0n) callRelease(release, address);
+  releaseStruct(address, releaseAt.ArrowSchema);
 }
 
 /** Calls the release callback of an array, unless it was released or moved. */
 export function releaseArray(address: bigint): void {
-  const release = readForeign(address, releaseAt.array + 8).getBigUint64(releaseAt.array, littleEndian);
+  releaseStruct(address, releaseAt.ArrowArray);
+}
+
+function releaseStruct(address: bigint, at: number): void {
+  const release = readForeign(address, at + 8).getBigUint64(at, littleEndian);
   if (release !== 0n) callRelease(release, address);
 }

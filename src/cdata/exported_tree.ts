@@ -106,7 +106,8 @@ export interface PlannedTree {
   readonly write: () => void;
 }
 
-const releaseAt = {
+/** Where a struct's release callback is. */
+export const releaseAt = {
   ArrowSchema: layoutOf(ArrowSchema).offsets.release,
   ArrowArray: layoutOf(ArrowArray).offsets.release,
 } as const;
