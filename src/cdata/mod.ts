@@ -10,8 +10,7 @@
  * @module
  */
 export { type ArrowNode, deviceOf, knownNulls } from "./array_node.ts";
-export { bitOf, countNulls, empty, hostBytes, isNullAt } from "./bits.ts";
-export { countSet } from "./count_bits.ts";
+export { bitOf, countNulls, countSet, empty, hostBytes, isNullAt } from "./bits.ts";
 export { bitsOf, hasOffsets, hasViews } from "./buffers.ts";
 export {
   ArrowDeviceArray,
