@@ -19,7 +19,7 @@ import { ArrayNode, type ArrowNode } from "./array_node.ts";
 import { hasOffsets, hasViews, secondBuffer } from "./buffers.ts";
 import { ArrowDeviceArray, releaseSchema, toArrowOptionNames, type ToArrowOptions } from "./device_array.ts";
 import { applyRequestedSchema } from "./requested_schema.ts";
-import { exportSchema } from "./schema_export.ts";
+import { exportSchema } from "./schema.ts";
 import { ExportedTree, type PlannedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
 import { ExchangeError, hostWaits, pollIfMany, recordReady, type ReleaseOrder } from "../order/mod.ts";
 

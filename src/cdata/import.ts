@@ -21,7 +21,7 @@ import {
   releaseSchema,
 } from "./device_array.ts";
 import { integerReader, type Location, readLocation, waitFor } from "./location.ts";
-import { readSchema } from "./schema_import.ts";
+import { readSchema } from "./schema.ts";
 import { openForeignArray } from "./foreign.ts";
 import type { ArrowField } from "./type.ts";
 import { Walk } from "./walk.ts";

@@ -42,8 +42,7 @@ export {
 export { formatOf, parseArrowFormat } from "./format.ts";
 export { importArrow, takeArray, tooLate } from "./import.ts";
 export { importNumbers, numbersOf, numbersToArrow, validityOf, valuesOf } from "./numbers.ts";
-export { exportSchema } from "./schema_export.ts";
-export { readSchema } from "./schema_import.ts";
+export { exportSchema, readSchema } from "./schema.ts";
 export {
   type ArrowField,
   type ArrowMetadata,

@@ -9,8 +9,7 @@ import { ArrowArray, arrowField, ExchangeError, slice, StridedMemoryView } from 
 import { type ArrowField, equalArrowFields } from "../../src/public/arrow.ts";
 import { decimalText } from "../../src/arrow/element_reader.ts";
 import { releaseSchema } from "../../src/cdata/device_array.ts";
-import { exportSchema } from "../../src/cdata/schema_export.ts";
-import { readSchema } from "../../src/cdata/schema_import.ts";
+import { exportSchema, readSchema } from "../../src/cdata/schema.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc, scaled } from "../support/property.ts";

@@ -15,7 +15,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { ArrowArrayStream } from "../../bindings/arrow.ts";
-import { readSchema } from "../../src/cdata/schema_import.ts";
+import { readSchema } from "../../src/cdata/schema.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { StreamState } from "../../src/native/arrow_stream_thunk.ts";

@@ -1,15 +1,16 @@
 /**
- * Exports of ArrowSchema: a field as a struct for any library.
+ * ArrowSchema: a field as a struct for any library, and a foreign struct as a field.
  *
  * @module
  */
 import { ARROW_FLAG, ArrowSchema } from "../../bindings/arrow.ts";
+import { cString, readCString, struct, type StructView } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { cString } from "../ffi/mod.ts";
-import { formatOf } from "./format.ts";
-import { encodeMetadata } from "./metadata.ts";
 import { ExportedTree, noOwner, type PlannedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
-import { type ArrowField, childrenOf } from "./type.ts";
+import { formatOf, parseArrowFormat } from "./format.ts";
+import { encodeMetadata, readMetadata } from "./metadata.ts";
+import { type ArrowField, type ArrowType, childrenOf } from "./type.ts";
+import { Walk } from "./walk.ts";
 
 /** Exports a field. */
 export function exportSchema(field: ArrowField): ExportedTree {
@@ -59,4 +60,42 @@ function flagsOf({ nullable, type }: ArrowField): bigint {
   return (nullable ? ARROW_FLAG.NULLABLE : 0n) |
     (type.kind === "dictionary" && type.ordered ? ARROW_FLAG.DICTIONARY_ORDERED : 0n) |
     (type.kind === "map" && type.keysSorted ? ARROW_FLAG.MAP_KEYS_SORTED : 0n);
+}
+
+/**
+ * Reads a schema, which its producer still owns.
+ *
+ * @throws {ExchangeError} if it was released, or is invalid in the C data interface
+ */
+export function readSchema(address: bigint): ArrowField {
+  return readField(address, 0, new Walk("ArrowSchema"));
+}
+
+// law cdata/readField: arrow/array, cdata/fuzz
+function readField(address: bigint, depth: number, walk: Walk): ArrowField {
+  walk.enter(address, depth);
+  const schema = struct(ArrowSchema).at(address);
+  if (schema.release === 0n) throw walk.refusal("is released or was moved: its release callback is NULL");
+  if (schema.format === 0n) throw walk.refusal("has no format");
+  const { flags } = schema;
+  return {
+    name: readCString(schema.name),
+    nullable: (flags & ARROW_FLAG.NULLABLE) !== 0n,
+    metadata: readMetadata(schema.metadata),
+    type: readType(schema, flags, depth, walk),
+  };
+}
+
+// law cdata/readType: arrow/array, cdata/fuzz
+function readType(schema: StructView<typeof ArrowSchema>, flags: bigint, depth: number, walk: Walk): ArrowType {
+  const count = walk.count(schema.n_children, "number of children");
+  const children = walk.pointers(schema.children, count, "children").map((child) => readField(child, depth + 1, walk));
+  const keysSorted = (flags & ARROW_FLAG.MAP_KEYS_SORTED) !== 0n;
+  const type = parseArrowFormat(readCString(schema.format), children, keysSorted);
+  if (schema.dictionary === 0n) return type;
+  if (type.kind !== "int" && type.kind !== "uint") {
+    throw walk.refusal(`has a dictionary and indices of ${type.kind}: expected integers`);
+  }
+  const values = readField(schema.dictionary, depth + 1, walk);
+  return { kind: "dictionary", index: type, values, ordered: (flags & ARROW_FLAG.DICTIONARY_ORDERED) !== 0n };
 }
