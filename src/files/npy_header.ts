@@ -42,9 +42,10 @@ export interface HeaderPlace {
  * Parses the first {@linkcode prefixBytes} bytes of a file.
  *
  * @param got how many were read: fewer if the file is shorter
+ * @param size bytes of the file
  * @throws {NpyError} if this is not a `.npy` file, is of an unknown version, or has no header
  */
-export function readPrefix(prefix: Uint8Array, got: number): HeaderPlace {
+export function readPrefix(prefix: Uint8Array, got: number, size: number): HeaderPlace {
   if (got < 10 || !beginsAsNpy(prefix)) {
     const isZip = got >= 4 && prefix[0] === 0x50 && prefix[1] === 0x4b && prefix[2] === 3 && prefix[3] === 4;
     throw new NpyError(
@@ -64,7 +65,9 @@ export function readPrefix(prefix: Uint8Array, got: number): HeaderPlace {
   if (length > longestHeader) {
     throw new NpyError(`its header claims ${length} bytes: expected at most ${longestHeader}`);
   }
-  return { from, to: from + length, encoding: major === 3 ? "utf-8" : "latin1" };
+  const to = from + length;
+  if (to > size) throw new NpyError(`the file is truncated: its header alone ends at byte ${to}, the file at ${size}`);
+  return { from, to, encoding: major === 3 ? "utf-8" : "latin1" };
 }
 
 /**
@@ -89,6 +92,18 @@ export function readHeader(bytes: Uint8Array, encoding: HeaderPlace["encoding"],
   } catch (error) {
     throw new NpyError(`its shape is invalid: ${error instanceof Error ? error.message : error}`);
   }
+}
+
+/**
+ * Bytes of the elements.
+ *
+ * @param present bytes of the file that follow the header
+ * @throws {NpyError} if they are fewer
+ */
+export function elementBytes({ dtype, layout }: NpyHeader, present: number): number {
+  const promised = layout.volume * dtype.itemsize;
+  if (promised <= present) return promised;
+  throw new NpyError(`the file is truncated: its header promises ${promised} bytes of data, it has ${present}`);
 }
 
 function readShape(shape: Literal | undefined): number[] {

@@ -5,19 +5,11 @@
  */
 import { errno, MAP, PROT, SEEK } from "../../bindings/libc.ts";
 import { attempt, checkPath, cString, libc, missingFile, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
-import {
-  checkBoolean,
-  checkOptions,
-  type DType,
-  DType as DTypes,
-  type DTypeLike,
-  type OptionNames,
-  show,
-} from "../layout/mod.ts";
+import { checkBoolean, checkOptions, DType, type DTypeLike, type OptionNames, show } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
 import { about, NpyError } from "./error.ts";
-import { type NpyHeader, prefixBytes, readHeader, readPrefix } from "./npy_header.ts";
+import { elementBytes, type NpyHeader, prefixBytes, readHeader, readPrefix } from "./npy_header.ts";
 
 /** Options of {@linkcode openNpy}. */
 export interface OpenNpyOptions {
@@ -68,7 +60,7 @@ export function openNpy(file: string | URL, options: OpenNpyOptions = {}): Strid
     throw new SystemError(`open ${path}`, "fopen", -opened, hint);
   }
   try {
-    return map(fileno(stream), path, writable, rawDtype === undefined ? undefined : DTypes.from(rawDtype));
+    return map(fileno(stream), path, writable, rawDtype === undefined ? undefined : DType.from(rawDtype));
   } catch (error) {
     throw about(path, error);
   } finally {
@@ -114,19 +106,14 @@ function findArray(
     return { bytes, got };
   };
   const prefix = read(prefixBytes, 0);
-  const { from, to, encoding } = readPrefix(prefix.bytes, prefix.got);
-  if (to > size) throw new NpyError(`the file is truncated: its header alone ends at byte ${to}, the file at ${size}`);
+  const { from, to, encoding } = readPrefix(prefix.bytes, prefix.got, size);
   const text = read(to - from, from);
   const header = readHeader(text.bytes.subarray(0, text.got), encoding, raw);
-  const { dtype, layout, swapped } = header;
+  const { dtype: { alignment }, swapped } = header;
   if (swapped !== 0) {
     throw new NpyError("its numbers are big-endian, which a mapping cannot convert. Use readNpy, which does");
   }
-  const promised = layout.volume * dtype.itemsize;
-  if (size - to < promised) {
-    throw new NpyError(`the file is truncated: its header promises ${promised} bytes of data, it has ${size - to}`);
-  }
-  const { alignment } = dtype;
+  elementBytes(header, size - to); // throws if there are fewer
   if (to % alignment !== 0) {
     throw new NpyError(
       `its elements begin at byte ${to}, not a multiple of ${alignment}. Use readNpy, which copies them`,

@@ -7,9 +7,9 @@ import { checkOpenStream, checkSameDevice, type CudaStream } from "../device/mod
 import { checkOptions, DType, type DTypeLike, type OptionNames } from "../layout/mod.ts";
 import { allocateFrom, HostMemoryResource, type MemoryBuffer, type MemoryResource } from "../memory/mod.ts";
 import { checkPlaceOfArray, checkResource, makeView, type Place, StridedMemoryView } from "../view/mod.ts";
-import { about, NpyError } from "./error.ts";
+import { about } from "./error.ts";
 import { checkProgress, fill, type Progress } from "./fill.ts";
-import { prefixBytes, readHeader, readPrefix } from "./npy_header.ts";
+import { elementBytes, prefixBytes, readHeader, readPrefix } from "./npy_header.ts";
 import { type ByteSource, type FileContents, openContents, readFully, sourceOf } from "./source.ts";
 
 /** Where arrays from files are placed, and how progress is reported. */
@@ -103,18 +103,12 @@ export async function readArray(
   const prefix = new Uint8Array(prefixBytes);
   let got = await source.read(prefix.subarray(0, 10));
   if (got === 10 && prefix[6] !== 1) got += await source.read(prefix.subarray(10)); // later versions: 2 more bytes
-  const place = readPrefix(prefix, got);
-  if (place.to > source.size) {
-    throw new NpyError(`the file is truncated: its header alone ends at byte ${place.to}, the file at ${source.size}`);
-  }
+  const place = readPrefix(prefix, got, source.size);
   const text = new Uint8Array(place.to - place.from);
   await readFully(source, text);
-  const { dtype, layout, swapped } = readHeader(text, place.encoding, raw);
-  const [promised, present] = [layout.volume * dtype.itemsize, source.size - place.to];
-  if (present < promised) {
-    throw new NpyError(`the file is truncated: its header promises ${promised} bytes of data, it has ${present}`);
-  }
-  const buffer = allocate(promised, options);
+  const header = readHeader(text, place.encoding, raw);
+  const { dtype, layout, swapped } = header;
+  const buffer = allocate(elementBytes(header, source.size - place.to), options);
   try {
     {
       using _ = buffer.pinned(); // a resource of one's own knows it, and may close it

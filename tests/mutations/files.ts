@@ -119,7 +119,7 @@ export const filesMutations: readonly Mutation[] = [
   ]),
   ...law("files/openNpy", [
     ["  if (swapped !== 0) {", "  if (swapped > 99) {", "Numbers in the other byte order are mapped."],
-    ["  if (size - to < promised) {", "  if (size < 0) {", "Accessing a file that is too short crashes the process."],
+    ["  elementBytes(header, size - to);", "", "Accessing a file that is too short crashes the process."],
     [
       "writable ? MAP.SHARED : MAP.PRIVATE | MAP.NORESERVE",
       "MAP.SHARED",
