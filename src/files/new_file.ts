@@ -23,8 +23,11 @@ export interface ByteSink {
   write(bytes: Uint8Array): Promise<void>;
 }
 
-/** A file that is being written. Disposing it before it is complete leaves what was there before, if it can. */
-export interface NewFile extends ByteSink, Disposable {
+/**
+ * A file that is being written. Disposing it before it is complete leaves what was there before, if it can. It waits
+ * for a write that is under way.
+ */
+export interface NewFile extends ByteSink, AsyncDisposable {
   writeAt(bytes: Uint8Array, at: number): void;
   /** Called once, when everything has been written: the file is now at its path. */
   commit(): void;
@@ -230,18 +233,21 @@ export function createFile(path: string | URL): NewFile {
         else reject(systemErrorOf(`write ${path}`, error));
       });
     });
+  const all = async (bytes: Uint8Array) => {
+    for (let done = 0; done < bytes.length;) done += await once(bytes.subarray(done));
+  };
+  let writing = Promise.resolve();
   return {
-    write: async (bytes) => {
-      for (let done = 0; done < bytes.length;) done += await once(bytes.subarray(done));
-    },
+    write: (bytes) => writing = all(bytes),
     writeAt: (bytes, at) => void namingErrors(`write ${path}`, () => fs.writeSync(file, bytes, 0, bytes.length, at)),
     commit: () =>
       namingErrors(`write ${path}`, () => {
         if (beside !== null) replace(beside);
         close();
       }, () => missingFolder(path)),
-    [Symbol.dispose]: () => {
+    [Symbol.asyncDispose]: async () => {
       if (!isOpen) return;
+      await writing.catch(() => {}); // its descriptor may be another file's as soon as this one is closed
       close();
       if (beside !== null) fs.rmSync(beside.path, { force: true }); // it may be gone, with its folder
     },

@@ -62,7 +62,7 @@ export async function writeNpy(
   }
   const start = checked(view, options);
   using _ = view.buffer.pinned(); // first: that of a closed view is an error, before a file is replaced
-  using file = createFile(target);
+  await using file = createFile(target);
   await writeArray(file, view, start, options.onProgress);
   file.commit();
 }

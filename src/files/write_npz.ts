@@ -65,7 +65,7 @@ export async function writeNpz(
   }
   const entries = checked(arrays, options);
   using _ = pinned(entries); // first: that of a closed view is an error, before a file is replaced
-  using file = createFile(target);
+  await using file = createFile(target);
   await writeMembers(file, entries, options);
   file.commit();
 }

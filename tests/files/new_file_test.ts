@@ -72,7 +72,7 @@ test("what was at a path stays there until the new file is complete, and stays i
       const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(path) : null;
       const entries = readdirSync(folder);
       {
-        using file = createFile(isUrl ? pathToFileURL(given) : given);
+        await using file = createFile(isUrl ? pathToFileURL(given) : given);
         for (const part of written) {
           await file.write(bytes(part));
           assertEquals(contentsOf(path), before);
@@ -86,6 +86,17 @@ test("what was at a path stays there until the new file is complete, and stays i
     }),
     100,
   );
+});
+
+// A compressed member was still being written when its array could not be read: its last bytes were in the file that
+// the program opened next, which had got the same descriptor.
+test("a file is closed only when no write to it is under way", async () => {
+  let isWritten = false;
+  {
+    await using file = createFile(join(scratchFolder(), "file.npy"));
+    void file.write(new Uint8Array(2 ** 20)).then(() => isWritten = true);
+  }
+  assert(isWritten);
 });
 
 test("a file with several names, and what is no file, is written in place", async () => {
@@ -169,7 +180,7 @@ test("a program may change its folder while a file is written", async () => {
   const [folder, other, before] = [scratchFolder(), scratchFolder(), process.cwd()];
   try {
     process.chdir(folder);
-    using file = createFile("a.npy");
+    await using file = createFile("a.npy");
     await file.write(bytes("new"));
     process.chdir(other);
     file.commit();

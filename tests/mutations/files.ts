@@ -81,6 +81,11 @@ export const filesMutations: readonly Mutation[] = [
       "What a failed write has written stays on the disk.",
     ],
     [", { force: true }", "", "If the folder has gone the error is not the one that is documented."],
+    [
+      "      await writing.catch(() => {});",
+      "      ",
+      "What is left of a failed write gets into the file opened next.",
+    ],
   ]),
   ...law("files/fill", [
     ["    await hostReady(lane.block);\n", "", "A block is overwritten while it is being copied to the device."],
