@@ -10,9 +10,8 @@ import { type MoveAxis, type NativeLoop, type PreparedMove, runMove } from "../n
 import { type ConversionPlan, isRun } from "./conversion_plan.ts";
 import { convertRows, type ReadyRows, readyRows } from "./conversion_rows.ts";
 import type { ConversionStage } from "./conversion_stage.ts";
-import { addressOf, carryOut, checkSpan, type HostPlace, type ReadyPlan } from "./host_move.ts";
-import type { Bytes } from "./host_plan.ts";
-import { prepareRun, prepareStrided } from "./move_strided.ts";
+import { addressOf, carryOut, checkSpan, type HostPlace, type ReadyPlan, readyPlan } from "./host_move.ts";
+import { type Bytes, planHostCopy } from "./host_plan.ts";
 import { convertAt } from "./native_conversion.ts";
 
 /** A plan with everything needed to carry it out repeatedly. */
@@ -260,4 +259,34 @@ function boxFor({ boxes, plan: { axes, box }, stage, isFar }: Omit<ReadyConversi
   };
   boxes.set(ended, made);
   return made;
+}
+
+/** Moves of elements between two arrangements, by the bytes from one element to the next along each axis. */
+function prepareStrided(
+  toStrides: readonly number[],
+  fromStrides: readonly number[],
+  shape: readonly number[],
+  itemsize: number,
+): ReadyPlan {
+  const axes = shape.map((extent, axis) => ({ extent, to: toStrides[axis] ?? 0, from: fromStrides[axis] ?? 0 }));
+  return readyPlan(planHostCopy(axes, itemsize));
+}
+
+/** Size in bytes of the largest pieces that machine code moves individually. */
+const unit = 16;
+
+/**
+ * Moves of contiguous bytes.
+ *
+ * @param isFar whether either side is in no near cache: then the bytes are moved piece by piece, because `memcpy` takes
+ *   longer at addresses that are not multiples of 32
+ * @returns null if only loops could make the moves
+ */
+function prepareRun(bytes: number, isFar: boolean): ReadyPlan | null {
+  const isInPieces = isFar && bytes % unit === 0;
+  const axes = isInPieces ? [{ extent: bytes / unit, to: unit, from: unit }] : [];
+  const span = { start: 0, end: bytes };
+  const moves = [{ bytes: isInPieces ? unit : bytes, axes, toOffset: 0, fromOffset: 0 }];
+  const ready = readyPlan({ moves, run: bytes, runs: 1, tile: null, isFree: true, to: span, from: span });
+  return ready.moves === null ? null : ready;
 }

@@ -6,7 +6,6 @@ import { test } from "node:test";
 import { moveByLoops } from "../../src/copy/host_loops.ts";
 import { carryOut, readyPlan } from "../../src/copy/host_move.ts";
 import { planHostCopy } from "../../src/copy/host_plan.ts";
-import { moveStrided } from "../../src/copy/move_strided.ts";
 import { canMoveNatively } from "../../src/native/strided_mover.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed } from "../support/arrays.ts";
 import { GuardedMemory } from "../support/guarded_memory.ts";
@@ -115,16 +114,17 @@ test("loops with indices beyond 32 bits move every element to its place and touc
 });
 
 test("elements outside the memory are refused", () => {
+  const sixteen = (from: number) => readyPlan(planHostCopy([{ extent: 16, to: 1, from }], 1));
   const bytes = new Uint8Array(16);
   const other = new Uint8Array(new ArrayBuffer(17));
-  const move = (offset: number) => moveStrided({ bytes: other, offset: 0 }, [1], { bytes, offset }, [-1], [16], 1);
+  const move = (offset: number) => carryOut(sixteen(-1), { bytes: other, offset: 0 }, { bytes, offset });
   move(15);
   for (const offset of [14, 16, -1]) {
     assertThrows(() => move(offset), RangeError, "expected all elements within the memory");
   }
   for (const offset of [2, -1]) {
     assertThrows(
-      () => moveStrided({ bytes: other, offset }, [1], { bytes, offset: 0 }, [1], [16], 1),
+      () => carryOut(sixteen(1), { bytes: other, offset }, { bytes, offset: 0 }),
       RangeError,
       "of 17: expected all elements within the memory",
     );
