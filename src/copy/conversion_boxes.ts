@@ -6,11 +6,19 @@
  * @module
  */
 import { StridedLayout } from "../layout/mod.ts";
-import { type MoveAxis, type NativeLoop, type PreparedMove, runMove } from "../native/mod.ts";
+import { type MoveAxis, type NativeLoop, runMove } from "../native/mod.ts";
 import { type ConversionPlan, isRun } from "./conversion_plan.ts";
 import { convertRows, type ReadyRows, readyRows } from "./conversion_rows.ts";
 import type { ConversionStage } from "./conversion_stage.ts";
-import { addressOf, carryOut, checkSpan, type HostPlace, type ReadyPlan, readyPlan } from "./host_move.ts";
+import {
+  addressOf,
+  carryOut,
+  checkSpan,
+  type HostPlace,
+  type ReadyMove,
+  type ReadyPlan,
+  readyPlan,
+} from "./host_move.ts";
 import { type Bytes, planHostCopy } from "./host_plan.ts";
 import { convertAt } from "./native_conversion.ts";
 
@@ -30,15 +38,8 @@ export interface ReadyConversion {
 
 interface OnlyBox {
   readonly count: number;
-  readonly gather: OnlyMove;
-  readonly scatter: OnlyMove;
-}
-
-/** The only move of a plan. */
-interface OnlyMove {
-  readonly prepared: PreparedMove;
-  readonly toOffset: number;
-  readonly fromOffset: number;
+  readonly gather: ReadyMove;
+  readonly scatter: ReadyMove;
 }
 
 /** A box of one shape. */
@@ -137,7 +138,7 @@ function memoryOf(stage: ConversionStage): Side {
  * @returns false if memory has no address: then nothing was done
  */
 function convertOnly(
-  { count, gather, scatter }: OnlyBox,
+  { count, gather: { place: take, prepared: gather }, scatter: { place: give, prepared: scatter } }: OnlyBox,
   { stage, plan }: ReadyConversion,
   from: HostPlace,
   to: HostPlace,
@@ -147,10 +148,10 @@ function convertOnly(
   const destination = addressOf(to);
   const { start } = memoryOf(stage);
   if (source === 0 || destination === 0 || start === 0) return false;
-  runMove(gather.prepared, start + gather.toOffset, source + first.from + plan.fromOffset + gather.fromOffset);
+  runMove(gather, start + take.toOffset, source + first.from + plan.fromOffset + take.fromOffset);
   stage.convert(count);
-  const results = start + stage.outputAt + scatter.fromOffset;
-  runMove(scatter.prepared, destination + first.to + plan.toOffset + scatter.toOffset, results);
+  const results = start + stage.outputAt + give.fromOffset;
+  runMove(scatter, destination + first.to + plan.toOffset + give.toOffset, results);
   return true;
 }
 
@@ -171,10 +172,10 @@ function convertRow(
   const [take, give] = [onlyMove(gather), onlyMove(scatter)];
   if (take !== null && give !== null && source.start !== 0 && destination.start !== 0 && memory.start !== 0) {
     // Gather and scatter take one machine code call each: any further overhead per box would be measurable.
-    const input = { to: memory.start + take.toOffset, from: source.start + fromAt + take.fromOffset };
+    const input = { to: memory.start + take.place.toOffset, from: source.start + fromAt + take.place.fromOffset };
     const output = {
-      to: destination.start + toAt + give.toOffset,
-      from: memory.start + stage.outputAt + give.fromOffset,
+      to: destination.start + toAt + give.place.toOffset,
+      from: memory.start + stage.outputAt + give.place.fromOffset,
     };
     for (let i = 0; i < boxes; i++) {
       runMove(take.prepared, input.to, input.from + i * steps.from);
@@ -219,19 +220,17 @@ function convertRuns(
     const from = source.start + fromAt + i * steps.from;
     const to = destination.start + toAt + i * steps.to;
     const results = memory.start + stage.outputAt;
-    if (take !== null) runMove(take.prepared, memory.start + take.toOffset, from + take.fromOffset);
+    if (take !== null) runMove(take.prepared, memory.start + take.place.toOffset, from + take.place.fromOffset);
     convertAt(stage, loop, count, isToRun ? to : results, isFromRun ? from : memory.start, 1);
-    if (give !== null) runMove(give.prepared, to + give.toOffset, results + give.fromOffset);
+    if (give !== null) runMove(give.prepared, to + give.place.toOffset, results + give.place.fromOffset);
   }
   return true;
 }
 
 /** The single machine code move of a plan; null if there are several, or loops make them. */
-function onlyMove(ready: ReadyPlan | null): OnlyMove | null {
+function onlyMove(ready: ReadyPlan | null): ReadyMove | null {
   const [move, another] = ready?.moves ?? [];
-  if (move === undefined || another !== undefined) return null;
-  const { prepared, place: { toOffset, fromOffset } } = move;
-  return { prepared, toOffset, fromOffset };
+  return another === undefined ? move ?? null : null;
 }
 
 // law copy/boxFor: copy/host_conversion
