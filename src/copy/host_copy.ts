@@ -6,19 +6,14 @@
  */
 import { StridedLayout } from "../layout/mod.ts";
 import { canMoveNatively } from "../native/mod.ts";
-import { carryOut, type HostMemory, type ReadyPlan, readyPlan } from "./host_move.ts";
+import { carryOut, type HostPlace, type ReadyPlan, readyPlan } from "./host_move.ts";
 import { threadsFor } from "./host_parts.ts";
 import { type Bytes, type HostPlan, planHostCopy } from "./host_plan.ts";
 import { PlanCache } from "./plan_cache.ts";
 
-/** An array in host memory. */
-export interface HostArray {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Position of the layout's offset 0 in `bytes`. */
-  readonly offset: number;
+/** An array in host memory, whose place is that of the layout's offset 0. */
+export interface HostArray extends HostPlace {
   readonly layout: StridedLayout;
-  /** Address and size of `bytes`, if known. */
-  readonly memory?: HostMemory | undefined;
 }
 
 // law copy/copyHost: copy/host_copy
@@ -65,34 +60,24 @@ function planFor(source: StridedLayout, destination: StridedLayout): HostPlan {
   return planHostCopy(axes, itemsize);
 }
 
-/** Copies packed elements, bit by bit where necessary. */
+/** Copies packed elements, bit by bit where necessary. Axes that are contiguous on both sides are joined first. */
 function copyBitByBit(source: HostArray, destination: HostArray): void {
   const { bytes: from } = source;
   const { bytes: to } = destination;
-  const { itemsize } = source.layout;
-  eachRow(source, destination, (sAt, sStep, dAt, dStep, count) => {
-    if (sStep === itemsize && dStep === itemsize) return copyBits(from, sAt, to, dAt, count * itemsize);
-    for (let i = 0; i < count; i++) copyBits(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
-  });
-}
-
-/** Receives the start and step of a row's elements on both sides, in bytes: fractions for packed ones. */
-export type RowWalker = (sAt: number, sStep: number, dAt: number, dStep: number, count: number) => void;
-
-/**
- * Calls a function for every innermost row of two arrays of one shape, whose elements may differ in size. Axes that are
- * contiguous on both sides are joined first.
- */
-function eachRow(source: HostArray, destination: HostArray, row: RowWalker): void {
-  if (source.layout.volume === 0) return;
+  const { itemsize, volume } = source.layout;
+  if (volume === 0) return;
   const [s, d] = joined(source.layout, destination.layout);
   const { shape } = d;
   const inner = shape.length - 1;
+  const count = shape[inner] ?? 1;
   const [sStep, dStep] = [step(s, inner, 1), step(d, inner, 1)];
+  const isRun = sStep === itemsize && dStep === itemsize;
   const walk = (axis: number, sAt: number, dAt: number): void => {
-    if (axis >= inner) return row(sAt, sStep, dAt, dStep, shape[inner] ?? 1);
-    const [sStride, dStride] = [step(s, axis, 0), step(d, axis, 0)];
-    for (let i = 0, n = shape[axis] ?? 0; i < n; i++) walk(axis + 1, sAt + i * sStride, dAt + i * dStride);
+    if (axis < inner) {
+      const [sStride, dStride] = [step(s, axis, 0), step(d, axis, 0)];
+      for (let i = 0, n = shape[axis] ?? 0; i < n; i++) walk(axis + 1, sAt + i * sStride, dAt + i * dStride);
+    } else if (isRun) copyBits(from, sAt, to, dAt, count * itemsize);
+    else for (let i = 0; i < count; i++) copyBits(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
   };
   walk(0, source.offset + s.sliceOffsetInBytes, destination.offset + d.sliceOffsetInBytes);
 }
