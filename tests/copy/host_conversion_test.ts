@@ -317,7 +317,7 @@ test("elements are converted where the stage's memory has grown meanwhile", () =
 test("elements outside the memory are refused", () => {
   const conversion = conversionBetween("uint8", "float32");
   const layout = (shape: number[], itemsize: number) => StridedLayout.dense(shape, itemsize);
-  for (const [count, natively] of [[16, true], [5000, true], [5000, false]] as const) {
+  for (const [count, natively] of [[16, true], [16, false], [5000, true], [5000, false]] as const) {
     const [from, to] = [new Uint8Array(count), new Uint8Array(4 * count)];
     const convert = (shift: number) =>
       convertHost(
