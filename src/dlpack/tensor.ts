@@ -3,11 +3,10 @@
  *
  * @module
  */
-import { checkMade, showAs } from "../layout/mod.ts";
 import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import { DeferredFinalizer, type FinalizerState, layoutOf, littleEndian, readForeign } from "../ffi/mod.ts";
-import type { OptionNames } from "../layout/mod.ts";
+import { checkMade, type OptionNames, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/mod.ts";

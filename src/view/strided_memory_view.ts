@@ -7,20 +7,22 @@ import { describeArray } from "./describe.ts";
 import { type FromArrowOptions, importNumbers } from "../cdata/mod.ts";
 import { type ArrayParts, checkBounds, type Closeable, type MakeArray, noItemsize } from "../copy/mod.ts";
 import { checkPlace, type CudaStream } from "../device/mod.ts";
-import type { ImportOptions } from "../dlpack/mod.ts";
-import { fromArrayInterface, fromCudaArrayInterface, fromDlpack } from "../dlpack/mod.ts";
-import type {
-  Complex,
-  DTypeLike,
-  DTypeName,
-  DTypeNameOf,
-  DTypeNameOfArray,
-  ElementValue,
-  Shape,
-  StridedLayout,
-  TypedArray,
+import { fromArrayInterface, fromCudaArrayInterface, fromDlpack, type ImportOptions } from "../dlpack/mod.ts";
+import {
+  type Complex,
+  DType,
+  type DTypeLike,
+  type DTypeName,
+  type DTypeNameOf,
+  type DTypeNameOfArray,
+  type ElementValue,
+  none,
+  notMade,
+  type Shape,
+  showAs,
+  type StridedLayout,
+  type TypedArray,
 } from "../layout/mod.ts";
-import { DType, none, notMade, showAs } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { arange, type CreateOptions, fromNested, full, type RangeBound, zeros } from "./create.ts";
 import { CopyableArray, copyToNew, narrowed, viewAny } from "./copyable_array.ts";
