@@ -7,20 +7,14 @@
  * @module
  */
 import { assembleCaller, type WasmFunction } from "./assemble.ts";
-import { compile } from "./scratch.ts";
+import { compile, instantiate } from "./scratch.ts";
 
 /** The part of the WebAssembly API used here, which is missing from the types of both runtimes. */
 declare const WebAssembly: {
   readonly Table: new (options: { element: "anyfunc"; initial: number }) => WasmTable;
-  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
-  readonly Instance: new (
-    module: object,
-    imports: { t: { t: WasmTable } },
-  ) => { readonly exports: { readonly f: Caller } };
 };
 
 interface WasmTable {
-  readonly length: number;
   grow(more: number): number;
   set(index: number, value: (...numbers: number[]) => number): void;
 }
@@ -40,7 +34,7 @@ let caller: Caller | undefined;
  * @param code a function with three parameters and no result
  */
 export function enlist(code: WasmFunction): Enlisted {
-  const table = list ??= new WebAssembly.Table({ element: "anyfunc", initial: 0 });
+  const table = theList();
   const compiled = compile(code);
   const index = table.grow(1);
   table.set(index, compiled);
@@ -54,6 +48,9 @@ export function run(enlisted: Enlisted, one: number, two: number, three: number)
 }
 
 function newCaller(): Caller {
-  const table = list ??= new WebAssembly.Table({ element: "anyfunc", initial: 0 });
-  return new WebAssembly.Instance(new WebAssembly.Module(assembleCaller(3)), { t: { t: table } }).exports.f;
+  return instantiate(assembleCaller(3), { t: { t: theList() } });
+}
+
+function theList(): WasmTable {
+  return list ??= new WebAssembly.Table({ element: "anyfunc", initial: 0 });
 }

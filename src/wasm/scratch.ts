@@ -6,9 +6,12 @@ declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
   readonly Instance: new (
     module: object,
-    imports: { m: { m: WasmMemory } },
+    imports: Imports,
   ) => { readonly exports: { readonly f: (...numbers: number[]) => number } };
 };
+
+/** What a module imports, by its two names. */
+type Imports = Readonly<Record<string, Readonly<Record<string, object>>>>;
 
 interface WasmMemory {
   readonly buffer: ArrayBuffer;
@@ -48,5 +51,10 @@ function sharedMemory(): WasmMemory {
  * @returns the function; it takes and returns 32-bit numbers, and its memory is {@linkcode scratch}
  */
 export function compile(code: WasmFunction): (...numbers: number[]) => number {
-  return new WebAssembly.Instance(new WebAssembly.Module(assemble(code)), { m: { m: sharedMemory() } }).exports.f;
+  return instantiate(assemble(code), { m: { m: sharedMemory() } });
+}
+
+/** The function that a module exports. */
+export function instantiate(code: Uint8Array<ArrayBuffer>, imports: Imports): (...numbers: number[]) => number {
+  return new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports.f;
 }
