@@ -16,7 +16,7 @@ import {
   show,
   StridedLayout,
 } from "../layout/mod.ts";
-import { asElement, dtypeOfNested, dtypeOfValue, flatValues, shapeOf } from "./nested_values.ts";
+import { dtypeOfNested, dtypeOfValue, flatValues, shapeOf } from "./nested_values.ts";
 import type { MemoryResource } from "../memory/mod.ts";
 import { allocateAt, allocateIn, checkPlaceOfArray, copyOf, newArray, noStreamOfHost, type Place } from "./place.ts";
 
@@ -183,9 +183,11 @@ function writtenAs<T>(shape: Shape, values: Values, what: Wanted, make: MakeArra
   const { dtype, device = "host", memory, stream } = what;
   const onHost = <A>(makeIt: MakeArray<A>) =>
     create(shape, { dtype, device: "host", memory: undefined, stream: undefined }, makeIt, ({ buffer }) => {
-      const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
-      const view = new DataView(memory, byteOffset, byteLength);
-      for (let i = 0; i < values.length; i++) dtype.write(view, i * dtype.itemsize, asElement(values.at(i)));
+      const bytes = buffer.bytes();
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      for (let i = 0; i < values.length; i++) {
+        dtype.write(view, i * dtype.itemsize, values.at(i) as ElementValue); // reports what is wrong with another value
+      }
     });
   if (device === "host" && memory === undefined) return onHost(make);
   const parts = onHost((buffer, offset, layout, type, readonly) => ({ buffer, offset, layout, dtype: type, readonly }));

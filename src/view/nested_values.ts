@@ -3,15 +3,7 @@
  *
  * @module
  */
-import {
-  type Complex,
-  DType,
-  type DTypeName,
-  type ElementValue,
-  type Scalar,
-  showGiven,
-  type TypedArray,
-} from "../layout/mod.ts";
+import { type Complex, DType, type DTypeName, type Scalar, showGiven, type TypedArray } from "../layout/mod.ts";
 import { describe, isTypedArray } from "./from.ts";
 
 /** Nested arrays of values, of uniform depth and length; the innermost may be typed arrays. */
@@ -127,9 +119,4 @@ export function dtypeOfValue(value: unknown): DType {
     default:
       return DType.from("float64");
   }
-}
-
-/** The value to write as an element; {@linkcode DType.write} reports what is wrong with it. */
-export function asElement(value: unknown): ElementValue {
-  return value as ElementValue; // checked when it is written
 }
