@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../ffi/mod.ts";
+import { nodeBuiltin, runAll } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, show, showAs } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
 import { about, excerpt, NpyError } from "./error.ts";
@@ -37,9 +37,10 @@ function limitsOf(given: NonNullable<ReadNpzOptions["limits"]>): { members: numb
 
 /** Arrays by name. Closing the map closes all of them. */
 export class NpzArrays extends Map<string, StridedMemoryView> implements Disposable {
-  /** Frees the memory of all arrays. */
+  // law files/NpzArrays.close: files/npz
+  /** Frees the memory of all arrays, also if that of one cannot be freed; then the error is thrown. */
   close(): void {
-    for (const view of this.values()) view.close();
+    runAll([...this.values()].map((view) => () => view.close()));
   }
 
   /** Frees the memory of all arrays. */

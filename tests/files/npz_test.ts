@@ -1,10 +1,19 @@
 /** Zips of arrays: limits, damage, and which parts are read. NumPy's own zips are in numpy_test. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { crc32, inflateRawSync } from "node:zlib";
-import { NpyError, readNpy, readNpz, StridedMemoryView, writeNpz } from "../../mod.ts";
+import {
+  HostMemoryResource,
+  MemoryBuffer,
+  MemoryResource,
+  NpyError,
+  readNpy,
+  readNpz,
+  StridedMemoryView,
+  writeNpz,
+} from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -46,6 +55,25 @@ test("arrays are read by name, all or some", async () => {
 });
 
 // In a stream the sizes of a member are known once it has ended, so they follow it.
+test("all arrays are freed, also if that of one is an error", async () => {
+  let freed = 0;
+  class Failing extends MemoryResource {
+    override readonly isDeviceAccessible = false;
+    override readonly isHostAccessible = true;
+    override allocate(bytes: number): MemoryBuffer {
+      const memory = new HostMemoryResource().allocate(bytes);
+      const free = () => {
+        memory.close();
+        throw new Error(`free ${++freed}`);
+      };
+      return MemoryBuffer.fromAllocation({ ptr: memory.ptr, size: bytes, device: null, stream: null, free });
+    }
+  }
+  const all = await readNpz(await zip(false), { memory: new Failing() });
+  assertThrows(() => all.close(), Error, "free 1");
+  assertEquals(freed, 2);
+});
+
 test("who reads a stream finds each compressed member's end, checksum and sizes, without the directory", async () => {
   const named = fc.dictionary(fc.string({ minLength: 1, maxLength: 5, unit: "grapheme" }), fc.nat(300), { maxKeys: 4 });
   await check(

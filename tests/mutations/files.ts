@@ -144,6 +144,13 @@ export const filesMutations: readonly Mutation[] = [
   ...law("files/limitsOf", [
     ["Number.isSafeInteger(value) && value >= 0", "true", "A limit that is not a number limits nothing."],
   ]),
+  ...law("files/NpzArrays.close", [
+    [
+      "    runAll([...this.values()].map((view) => () => view.close()));\n",
+      "    for (const view of this.values()) view.close();\n",
+      "If one array cannot be freed, the others are not.",
+    ],
+  ]),
   ...law("files/checkedSource", [
     ["if (total !== member.size) throw", "if (total < 0) throw", "A truncated member is accepted as complete."],
     ["if (crc !== member.crc) {", "if (crc < 0) {", "Damaged bytes are accepted as an array."],
