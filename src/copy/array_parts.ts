@@ -58,8 +58,8 @@ export function checkOpen(array: ArrayParts): void {
 }
 
 /** Bytes that the elements take without gaps. */
-export function byteCount({ layout, dtype }: Pick<ArrayParts, "layout" | "dtype">): number {
-  return Math.ceil(layout.volume * dtype.itemsize);
+export function byteCount({ layout }: Pick<ArrayParts, "layout">): number {
+  return Math.ceil(layout.volume * layout.itemsize);
 }
 
 /**

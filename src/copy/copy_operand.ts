@@ -8,6 +8,7 @@ import { observerOf } from "../driver/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { type Access, accessesBetween, DeviceMemoryResource, type MemoryBuffer } from "../memory/mod.ts";
 import { hasAccess, orderStreams } from "../order/mod.ts";
+import { byteCount } from "./array_parts.ts";
 
 /** One side of a copy. */
 export interface CopyOperand {
@@ -22,14 +23,9 @@ export interface TemporaryOperand extends CopyOperand {
   [Symbol.dispose](): void;
 }
 
-/** Bytes that the elements of a layout take without gaps. */
-export function sizeOf(layout: StridedLayout): number {
-  return Math.ceil(layout.volume * layout.itemsize);
-}
-
 /** Memory of a stream's device for a dense layout; freed in the order of the stream. */
 export function temporary(layout: StridedLayout, stream: CudaStream): TemporaryOperand {
-  const buffer = new DeviceMemoryResource(stream.device).allocate(sizeOf(layout), { stream });
+  const buffer = new DeviceMemoryResource(stream.device).allocate(byteCount({ layout }), { stream });
   return { buffer, offset: 0, layout, [Symbol.dispose]: () => buffer.close() };
 }
 

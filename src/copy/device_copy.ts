@@ -6,6 +6,7 @@
 import { captureOf, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { StridedLayout } from "../layout/mod.ts";
 import { copyRun, type MemoryBuffer, PinnedMemoryResource, planAccess, stagingOf, takeAccess } from "../memory/mod.ts";
+import { byteCount } from "./array_parts.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
 import { explainPlan, needsKernel } from "./device_plan.ts";
@@ -17,7 +18,6 @@ import {
   isHost,
   outOfReach,
   type Reach,
-  sizeOf,
   temporary,
 } from "./copy_operand.ts";
 import { hasAccess, hostWaitsForCopy, noteElementAccess, orderStreams } from "../order/mod.ts";
@@ -106,7 +106,7 @@ function copy(
   const home = outOfReach(source, destination, stream);
   if (home !== null) return enqueueOn(home, stream, (own) => copy(source, destination, own, conversion));
   const ways = accessOptions(source, destination);
-  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));
+  if (ways.length > 0) takeAccess(ways, byteCount(destination));
   const planned = devicePlanFor(source, destination, stream, conversion);
   if (planned !== null) return execute(planned, source, destination, stream);
   const between = devicesBetween(source, destination);
@@ -198,7 +198,7 @@ function copyAlike(source: CopyOperand, destination: CopyOperand, stream: CudaSt
 
 function inWholeBytes(side: CopyOperand): CopyOperand {
   if (side.layout.itemsize >= 1) return side;
-  return { buffer: side.buffer, offset: side.offset, layout: StridedLayout.dense([sizeOf(side.layout)], 1) };
+  return { buffer: side.buffer, offset: side.offset, layout: StridedLayout.dense([byteCount(side)], 1) };
 }
 
 function shrinks(conversion: Conversion | null): boolean {
@@ -285,7 +285,7 @@ function toHost(source: CopyOperand, destination: CopyOperand, stream: CudaStrea
 }
 
 function pinned(device: CudaDevice, layout: StridedLayout, stream: CudaStream): MemoryBuffer {
-  return new PinnedMemoryResource(device).allocate(sizeOf(layout), { stream });
+  return new PinnedMemoryResource(device).allocate(byteCount({ layout }), { stream });
 }
 
 function hostSide(

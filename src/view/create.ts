@@ -98,7 +98,7 @@ function create<T>(
   fill: (array: ArrayParts, stream: CudaStream | null) => void,
 ): T {
   const layout = StridedLayout.dense(shape, dtype.itemsize);
-  const bytes = byteCount({ layout, dtype });
+  const bytes = byteCount({ layout });
   const buffer = memory === undefined
     ? allocateAt(device ?? "host", bytes, stream ?? null)
     : allocateIn(memory, bytes, stream, device);

@@ -93,7 +93,7 @@ export function copyOf<T>(array: ArrayParts, options: ArrayCopyOptions, make: Ma
   const layout = StridedLayout.dense(array.layout.shape, dtype.itemsize, nesting);
   const place = memory === undefined ? options.device ?? array.buffer.device ?? "host" : placeOf(memory);
   const stream = streamFor(array, place, options.stream);
-  const bytes = byteCount({ layout, dtype });
+  const bytes = byteCount({ layout });
   const buffer = memory === undefined
     ? allocateAt(place, bytes, stream)
     : allocateIn(memory, bytes, place === "host" ? options.stream : stream ?? undefined, options.device);

@@ -125,7 +125,7 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...law("copy/copy", [
     [
-      "  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));\n",
+      "  if (ways.length > 0) takeAccess(ways, byteCount(destination));\n",
       "",
       "Views are copied through the host, at a tenth of the rate.",
     ],
