@@ -34,7 +34,7 @@ export interface ArrowNode {
  * The parts from which a node is made. By default there is no offset, no children and no dictionary, and the null count
  * is unknown if there is a validity bitmap.
  */
-export type ArrowNodeParts =
+type ArrowNodeParts =
   & Pick<ArrowNode, "field" | "length" | "buffers">
   & Partial<Pick<ArrowNode, "offset" | "nullCount" | "children" | "dictionary">>;
 

@@ -15,13 +15,13 @@ export interface Probe {
 }
 
 /** An array without its contents. */
-export interface Extent {
+interface Extent {
   readonly length: number;
   readonly offset: number;
 }
 
 /** The memory that an array needs. */
-export interface Needs {
+interface Needs {
   /** Bytes of each buffer, in order. */
   readonly bytes: readonly number[];
   /** The minimum number of elements of each child. */

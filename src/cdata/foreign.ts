@@ -51,7 +51,7 @@ export interface CapsulePointer {
 }
 
 /** A capsule of a foreign object. */
-export interface ForeignCapsule {
+interface ForeignCapsule {
   /** @throws {ExchangeError} if it is not a capsule of that name, or its pointer has been taken before */
   [capsuleSource](name: string): CapsulePointer;
 }

@@ -33,7 +33,7 @@ import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
  * @param node the array; only the sizes of its buffers are checked: see `checkTree`
  * @param close ends the import
  */
-export type MakeImported<T> = (node: ArrowNode, close: () => void) => T;
+type MakeImported<T> = (node: ArrowNode, close: () => void) => T;
 
 // law cdata/importArrow: order/refusals, python/arrow_capsules
 /**

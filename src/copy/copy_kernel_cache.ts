@@ -15,7 +15,7 @@ import { tiledKernel } from "./tiled_kernel.ts";
 export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" }> | PackedPart;
 
 /** A kernel that the driver has compiled, and its launch configuration. */
-export interface ReadyKernel {
+interface ReadyKernel {
   readonly device: CudaDevice;
   readonly kernel: Kernel;
   readonly grid: number;

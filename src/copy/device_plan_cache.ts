@@ -26,7 +26,7 @@ export interface Planned {
 }
 
 /** A plan, wherever the first elements lie. */
-export interface Decision {
+interface Decision {
   /** Null if the host must take part. */
   readonly plan: CopyPlan | null;
   /** Bytes from the first element of each side to the first word. */

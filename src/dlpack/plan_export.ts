@@ -11,7 +11,7 @@ import { ExchangeError } from "../order/mod.ts";
 import { dlpackDevice, toDlpackOptionNames, type ToDlpackOptions } from "./tensor.ts";
 
 /** The properties of an array on which a plan depends. */
-export interface PlannedArray {
+interface PlannedArray {
   readonly buffer: Pick<MemoryBuffer, "device" | "stream" | "endsWithWorker">;
   readonly dtype: DType;
   readonly readonly: boolean;

@@ -32,7 +32,7 @@ const longestHeader = 65536;
 export const prefixBytes = 12;
 
 /** Where the header's text lies in the file: from, to (where the elements begin), and its encoding. */
-export interface HeaderPlace {
+interface HeaderPlace {
   readonly from: number;
   readonly to: number;
   readonly encoding: "latin1" | "utf-8";

@@ -7,7 +7,7 @@
  */
 
 /** How a format uses the codes that are not ordinary numbers. */
-export type SpecialCodes =
+type SpecialCodes =
   /** The largest exponent means infinity and NaN, as in IEEE 754. */
   | "ieee"
   /** No infinity; NaN is the code with all bits but the sign set. */

@@ -22,7 +22,7 @@ import type { StridedMemoryView } from "./strided_memory_view.ts";
 export const arraySource: unique symbol = Symbol("arraySource");
 
 /** An object that makes a view of itself. */
-export interface ArraySource {
+interface ArraySource {
   /** Views the object without copying it. */
   [arraySource](options: ImportOptions): StridedMemoryView;
 }

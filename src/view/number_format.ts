@@ -25,7 +25,7 @@ const FLOAT_TYPES: ReadonlyMap<number, FloatType> = new Map([
 ]);
 
 /** How a type's numbers are printed. */
-export interface NumberFormat {
+interface NumberFormat {
   /** Formats a number on its own. */
   alone(value: Scalar): string;
   /** Formats all numbers of an array, aligned. */

@@ -7,7 +7,7 @@
  */
 
 /** The immediate that follows an opcode. */
-export type Immediate =
+type Immediate =
   /** Nothing. */
   | "none"
   /** The index of a local or lane, or the depth of a label: unsigned LEB128. */
