@@ -1337,6 +1337,7 @@ set_item, delete_item = operator.setitem, operator.delitem
 # Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys
 
+import collections
 import contextlib
 import ctypes
 import inspect
@@ -1371,8 +1372,8 @@ clear_flags = ctypes.PyDLL("libm.so.6").feclearexcept
 ALL_FLAGS = 0x3D if os.uname().machine == "x86_64" else 0x1F  # FE_ALL_EXCEPT
 
 # For JavaScript to look at: a number that is odd while it is inside a call of Python, another one in each; and how many
-# keys are dead. For JavaScript to set: that its modules are given up.
-numbers_for_javascript = (ctypes.c_int32 * 3)()
+# keys are dead. For JavaScript to set: that its modules are given up; and to reset: that it was rung.
+numbers_for_javascript = (ctypes.c_int32 * 4)()
 javascript_numbers = ctypes.addressof(numbers_for_javascript)
 
 # The contexts in which a thread waits for JavaScript.
@@ -1381,8 +1382,10 @@ waiting = [0]  # how many threads do
 
 live = {}  # weak references to what JavaScript keeps something for, by its key
 dead = []  # keys of what is gone
-requests = []  # that JavaScript has not taken
-is_rung = False
+# That JavaScript has not taken. Handlers of signals run on its thread, within code of Python's, and may raise. So it
+# takes and answers requests by functions written in C: none is lost then.
+requests = collections.deque()
+take_request = requests.popleft
 
 
 class Watched(weakref.ref):
@@ -1607,10 +1610,9 @@ def open_box(outcome, box):
 # law python/ring: python/guest
 def ring():
     """Wake JavaScript, unless it was woken already and has not come yet."""
-    global is_rung
     with bell_lock:
-        if not is_rung and not ended.is_set():
-            is_rung = True
+        if not numbers_for_javascript[3] and not ended.is_set():
+            numbers_for_javascript[3] = 1
             os.write(bell, b"\\1\\0\\0\\0\\0\\0\\0\\0")
 
 
@@ -1618,22 +1620,17 @@ class Request:
     """A call of a function of JavaScript that another thread asks for."""
 
     def __init__(self, key, arguments, keywords):
-        self.key, self.arguments, self.keywords = key, arguments, keywords
-        self.outcome, self.box, self.when_answered = None, [None], None
-        self.answered, self.claim = threading.Lock(), threading.Lock()
+        self.key, self.arguments, self.keywords, self.when_answered = key, arguments, keywords, None
+        self.box, self.answered = [], threading.Lock()
         self.answered.acquire()
+        self.put, self.tell = self.box.append, self.answered.release  # JavaScript puts a value, and an outcome
+        # Who claims it first, without blocking, decides: JavaScript makes the call, or the thread has given it up.
+        self.claim = threading.Lock().acquire
 
-    def begin(self):
-        """Return whether JavaScript may make the call: not if the thread has given it up. From now on it waits."""
-        return self.claim.acquire(blocking=False)
-
-    def answer(self, outcome, value):
-        """Answer the request, for JavaScript."""
-        self.outcome, self.box[0] = outcome, value
+    def result(self):
+        """Return or raise what JavaScript has answered."""
         self.arguments = self.keywords = None
-        self.answered.release()
-        if self.when_answered is not None:
-            self.when_answered()
+        return open_box(self.box.pop(), self.box)
 
 
 # law python/ask_for: python/async
@@ -1664,7 +1661,7 @@ def answer_to(request, name):
     put_down(request)
     while not request.answered.acquire(timeout=patience.pause()):
         patience.look()
-    return open_box(request.outcome, request.box)
+    return request.result()
 
 
 def put_down(request):
@@ -1690,7 +1687,7 @@ class Patience:
         now = numbers_for_javascript[0]
         if now != self.call or not now & 1:
             self.call, self.since = now, time.monotonic()
-        elif time.monotonic() - self.since >= PATIENCE and self.request.claim.acquire(blocking=False):
+        elif time.monotonic() - self.since >= PATIENCE and self.request.claim(False):
             raise RuntimeError(
                 f"cannot call the function {self.name or '(anonymous)'} of JavaScript from this thread: JavaScript has "
                 f"been inside one call of Python for {PATIENCE:g} seconds, which may be waiting for this thread. "
@@ -1700,13 +1697,8 @@ class Patience:
             raise RuntimeError(ENDED)
 
 
-def take_requests():
-    """Return the requests that JavaScript has not taken, each with what it needs to answer it."""
-    global is_rung
-    is_rung = False
-    taken = requests[:]
-    del requests[: len(taken)]
-    return taken
+def run_handlers():
+    """Let handlers of signals run: the interpreter calls them when it begins to run a function of Python's."""
 
 import contextlib
 
@@ -1718,23 +1710,26 @@ async def await_answer(function, request):
     import asyncio
 
     loop = asyncio.get_running_loop()
-    answered = loop.create_future()
+    woken = loop.create_future()
 
     def wake():
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody awaits it any more
-            loop.call_soon_threadsafe(answered.set_result, None)
+            loop.call_soon_threadsafe(woken.set_result, None)
 
     request.when_answered = wake
     patience = Patience(request, function.__name__)
     with counted():
         put_down(request)
         try:
-            while not (await asyncio.wait([answered], timeout=patience.pause()))[0]:
-                patience.look()
+            # Also if a signal's handler has kept JavaScript from waking the loop.
+            while not request.answered.acquire(blocking=False):
+                if not (await asyncio.wait([woken], timeout=patience.pause()))[0]:
+                    patience.look()
         finally:
-            request.claim.acquire(blocking=False)  # a call that nobody awaits any more does not begin
-    return open_box(request.outcome, request.box)
+            request.claim(False)  # a call that nobody awaits any more does not begin
+    return request.result()
 
+import collections
 import contextlib
 import ctypes
 import inspect
@@ -1750,7 +1745,10 @@ END = object()  # for one thread, instead of a job
 threads_lock = threading.Lock()
 thread_count = waiting_count = 0
 calls_made = (ctypes.c_int64 * 2)()  # how many threads make one, and the address of _exit(), for bind_exit()
-finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
+# Numbers of calls that are over, whether each has returned, and what it has returned or raised. JavaScript takes these
+# as it takes requests.
+finished = collections.deque()
+take_finished = finished.popleft
 loop = None  # asyncio's, once there was a coroutine
 is_loop_over = False
 
@@ -2044,13 +2042,6 @@ def end_threads():
 
 
 when_ended.append(end_threads)
-
-
-def take_finished():
-    """Return the calls that are over since the last time."""
-    taken = finished[:]
-    del finished[: len(taken)]
-    return taken
 
 
 async def next_of(iterator, method="__anext__", *given):

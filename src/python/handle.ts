@@ -199,7 +199,7 @@ export class Handle {
     const { python } = this;
     const { owner, name } = this.#origin;
     if (owner.isClosed) throw new TypeError(`Cannot use ${name} again: it is a method of a closed PyObject`);
-    const object = python.check(python.api.objects.PyObject_GetAttr(owner.object, python.name(name)));
+    const object = python.attribute(owner.object, name);
     if (functionOf(python, object, owner.object, python.kindOf(object)) !== this.#function) {
       python.release(object);
       throw new TypeError(

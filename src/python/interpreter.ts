@@ -87,8 +87,11 @@ type Helper =
   | "function_of"
   | "error_of"
   | "take_dead"
-  | "take_requests"
+  | "requests"
+  | "take_request"
+  | "finished"
   | "take_finished"
+  | "run_handlers"
   | "begin_call"
   | "next_of"
   | "wait_for"
@@ -711,9 +714,18 @@ export class Interpreter {
     return object === this.singletons.true;
   }
 
+  /**
+   * A new reference to the value of an attribute.
+   *
+   * @throws {PythonError} if there is none
+   */
+  attribute(object: bigint, name: string): bigint {
+    return this.check(this.api.objects.PyObject_GetAttr(object, this.name(name)));
+  }
+
   /** The value of an attribute that is a str. */
   textOf(object: bigint, name: string): string {
-    const text = this.check(this.api.objects.PyObject_GetAttr(object, this.name(name)));
+    const text = this.attribute(object, name);
     try {
       return this.readText(text);
     } finally {

@@ -59,7 +59,7 @@ function isObject(value: unknown): value is object {
 export class JavaScriptSide {
   /**
    * First: odd while JavaScript is inside a call of Python. Second: how many keys are no longer needed. Third: set once
-   * the program's modules are given up.
+   * the program's modules are given up. Fourth: set by who rings, until JavaScript comes.
    */
   readonly numbers: Int32Array<ArrayBuffer>;
   readonly #python: Interpreter;
@@ -79,7 +79,7 @@ export class JavaScriptSide {
   constructor(python: Interpreter) {
     this.#python = python;
     const numbers = python.readInteger(python.helper("javascript_numbers"));
-    this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 12)); // lives as long as the interpreter
+    this.numbers = new Int32Array(ffiPort().memory(BigInt(numbers), 16)); // lives as long as the interpreter
     this.#bell = attempt(() => libc().files.eventfd(0, EFD.CLOEXEC));
     if (this.#bell < 0) {
       const hint = "Are there too many open files?";
@@ -182,7 +182,7 @@ export class JavaScriptSide {
 
   #keyOf(object: bigint): number {
     const python = this.#python;
-    const key = python.check(python.api.objects.PyObject_GetAttr(object, python.name("key")));
+    const key = python.attribute(object, "key");
     try {
       return Number(python.readInteger(key));
     } finally {
@@ -256,8 +256,10 @@ export class JavaScriptSide {
     const python = this.#python;
     const address = error instanceof PythonError ? exceptionBehind(error).address : this.#exceptionIn(error);
     if (address !== 0n) return python.retain(address);
-    this.#thrown.set(++lastKey, error);
-    return python.callHelper("error_of", [python.text(described(error)), python.smallInteger(lastKey)]);
+    const key = ++lastKey;
+    const made = python.callHelper("error_of", [python.text(described(error)), python.smallInteger(key)]);
+    this.#thrown.set(key, error); // not before: without an exception nobody would say when it is no longer needed
+    return made;
   }
 
   /** The address of a Python exception that was thrown as it is; 0n for everything else. */
@@ -285,27 +287,23 @@ export class JavaScriptSide {
     const python = this.#python;
     const number = ++this.#lastCall;
     if (number === 1) this.#bindExit();
-    const job = new Handle(
-      python,
-      python.callHelper("begin_call", [
-        python.smallInteger(number),
-        python.retain(callable),
-        python.tuple(objects),
-        named === 0n ? python.retain(python.singletons.none) : named,
-      ]),
-    );
+    const job = python.callHelper("begin_call", [
+      python.smallInteger(number),
+      python.retain(callable),
+      python.tuple(objects),
+      named === 0n ? python.retain(python.singletons.none) : named,
+    ]);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const settled = () => {
       signal?.removeEventListener("abort", cancel);
-      this.#waiting.delete(number);
+      if (this.#waiting.delete(number)) python.release(job);
       this.#watch.keepAlive(this.#waiting.size > 0);
-      job.close();
     };
     const cancel = () => {
       try {
         python.locked(() => {
           try {
-            python.release(method(job, "cancel"));
+            python.release(method(python, job, "cancel"));
           } finally {
             settled();
           }
@@ -347,96 +345,118 @@ export class JavaScriptSide {
   }
 
   // law python/JavaScriptSide.takeAll: python/signals
-  /** Takes what Python has for JavaScript. A signal that Python handles may raise its error within. */
+  /** Takes what Python has for JavaScript, by functions written in C: no signal's handler raises within them. */
   #takeAll(): void {
     const python = this.#python;
-    const { eventfd_read, eventfd_write } = libc().files;
-    eventfd_read(this.#bell, this.#count);
-    const take = (helper: "take_requests" | "take_finished", each: (object: bigint) => void) => {
-      const list = python.callHelper(helper, []);
-      const { PyList_Size, PyList_GetItem } = python.api.lists;
-      try {
-        for (let i = 0n; i < PyList_Size(list); i++) each(PyList_GetItem(list, i));
-      } finally {
-        python.release(list);
-      }
-    };
-    const failed: PythonError[] = [];
-    try {
-      take("take_requests", (request) => {
-        const handle = new Handle(python, python.retain(request));
-        queueMicrotask(() => void this.#answer(handle));
-      });
-      take("take_finished", (call) => this.#finish(call, failed));
-    } catch (error) {
-      eventfd_write(this.#bell, 1n); // what is left: Python rings no more until it is taken
-      throw error;
+    const helpers = ["requests", "take_request", "finished", "take_finished"] as const;
+    const [requests = 0n, request = 0n, finished = 0n, end = 0n] = helpers.map((name) => python.helper(name));
+    libc().files.eventfd_read(this.#bell, this.#count);
+    this.numbers[3] = 0;
+    const { PyObject_Size } = python.api.objects;
+    for (let left = PyObject_Size(requests); left > 0n; left--) {
+      const taken = new Handle(python, python.call(request, []));
+      queueMicrotask(() => void this.#answer(taken));
     }
-    for (const error of failed) exceptionBehind(error).dropTraces?.(); // now that the calls are gone
+    for (let left = PyObject_Size(finished); left > 0n; left--) this.#finish(python.call(end, []));
     python.poll();
+    python.release(python.callHelper("run_handlers", [])); // now: the next call would fail with what they raise
   }
 
-  /**
-   * @param call a tuple of its number, whether it returned, and the value returned or raised; borrowed
-   * @param failed receives the error that is thrown, if it is Python's
-   */
-  #finish(call: bigint, failed: PythonError[]): void {
+  /** @param end of a call: a tuple of its number, whether it returned, and the value returned or raised; adopted */
+  #finish(end: bigint): void {
     const python = this.#python;
     const { PyTuple_GetItem } = python.api.tuples;
-    const waiting = this.#waiting.get(Number(python.readInteger(PyTuple_GetItem(call, 0n))));
-    if (waiting === undefined) return; // cancelled
-    const value = python.retain(PyTuple_GetItem(call, 2n));
+    const waiting = this.#waiting.get(Number(python.readInteger(PyTuple_GetItem(end, 0n))));
+    const hasReturned = PyTuple_GetItem(end, 1n) === python.singletons.true;
+    const value = python.retain(PyTuple_GetItem(end, 2n));
+    python.release(end);
+    if (waiting === undefined) return python.release(value); // cancelled
     try {
-      if (PyTuple_GetItem(call, 1n) === python.singletons.true) {
-        return waiting.resolve(fromPython(python, value, waiting.options));
-      }
+      if (hasReturned) return waiting.resolve(fromPython(python, value, waiting.options));
       const error = errorOf(python, value, waiting.calledAt);
-      if (error instanceof PythonError) failed.push(error);
       waiting.reject(error);
+      if (error instanceof PythonError) exceptionBehind(error).dropTraces?.(); // now that its call is gone
     } catch (error) {
       waiting.reject(error);
     }
   }
 
-  // law python/JavaScriptSide.answer: python/functions
+  // law python/JavaScriptSide.answer: python/functions, python/signals
   /** Calls a function on behalf of another thread, and awaits its promise if it returns one. Without the lock. */
   async #answer(request: Handle): Promise<void> {
     const python = this.#python;
-    const answer = (outcome: number, value: () => bigint) =>
-      python.locked(() => {
-        python.release(method(request, "answer", python.smallInteger(outcome), value()));
-      });
+    let outcome: number = outcomes.raised;
+    let make: () => bigint;
     try {
-      const call = python.locked(() => {
-        const begun = method(request, "begin");
-        python.release(begun);
-        if (begun !== python.singletons.true) return null; // its thread has given it up
-        const part = (name: string) =>
-          python.check(python.api.objects.PyObject_GetAttr(request.object, python.name(name)));
-        const [args, keywords] = [part("arguments"), part("keywords")];
-        try {
-          return [this.#function(this.#keyOf(request.object)), this.#arguments(args, keywords)] as const;
-        } finally {
-          python.release(args);
-          python.release(keywords);
-        }
-      });
-      if (call === null) return;
+      const call = python.locked(() => this.#claimed(request));
+      if (call === null) return request.close();
       const [fn, given] = call;
       const made = fn(...given);
       const result = handleIn(made) === undefined ? await made : made; // not what Python can await
-      answer(outcomes.returned, () => this.#made(result));
+      outcome = outcomes.returned;
+      make = () => this.#made(result);
     } catch (error) {
-      answer(outcomes.raised, () => this.exceptionFor(error));
+      make = () => this.exceptionFor(error);
+    }
+    this.#tell(request, outcome, make);
+  }
+
+  /** What to call for a request, and with what; null if its thread has given it up. */
+  #claimed({ object }: Handle): readonly [ExportedFunction, unknown[]] | null {
+    const python = this.#python;
+    const { true: yes, false: no } = python.singletons;
+    const isOurs = method(python, object, "claim", python.retain(no));
+    python.release(isOurs);
+    if (isOurs !== yes) return null;
+    const [args = 0n, keywords = 0n] = ["arguments", "keywords"].map((name) => python.attribute(object, name));
+    try {
+      return [this.#function(this.#keyOf(object)), this.#arguments(args, keywords)];
     } finally {
+      python.release(args);
+      python.release(keywords);
+    }
+  }
+
+  // law python/JavaScriptSide.tell: python/signals, python/functions
+  /**
+   * Answers a request, by functions written in C, and closes it. What a signal's handler has raised before that is the
+   * answer.
+   */
+  #tell(request: Handle, outcome: number, make: () => bigint): void {
+    const python = this.#python;
+    try {
+      python.enter();
+    } catch (error) { // of what was left to be done under the lock: that is less, next time
+      return this.#tell(request, outcomes.raised, () => this.exceptionFor(error));
+    }
+    const { object } = request;
+    try {
+      let value: bigint;
+      try {
+        value = make();
+      } catch (error) {
+        [outcome, value] = [outcomes.raised, this.exceptionFor(error)];
+      }
+      for (const one of [value, python.smallInteger(outcome)]) python.release(method(python, object, "put", one));
+      python.release(method(python, object, "tell"));
+      const wake = python.attribute(object, "when_answered");
+      if (wake !== python.singletons.none) python.release(python.call(wake, []));
+      python.release(wake);
+    } finally {
+      python.leave();
       request.close();
     }
   }
 }
 
-/** Calls a method of one of Python's helpers. @param given adopted */
-function method({ python, object }: Handle, name: string, ...given: bigint[]): bigint {
-  return python.callHelper("call_method", [python.retain(object), python.retain(python.name(name)), ...given]);
+/** Calls a method. @param given adopted */
+function method(python: Interpreter, object: bigint, name: string, ...given: bigint[]): bigint {
+  const bound = python.attribute(object, name);
+  try {
+    return python.call(bound, given);
+  } finally {
+    python.release(bound);
+  }
 }
 
 /** How many parameters a function has, for `inspect.signature()`. Its length can be set to anything; 0 says nothing. */

@@ -113,7 +113,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/Patience.look", [
     [
-      " and self.request.claim.acquire(blocking=False):\n",
+      " and self.request.claim(False):\n",
       ":\n",
       "A refused function is called.",
     ],
@@ -152,7 +152,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "JavaScript has forgotten a function, whose only reference is its coroutine, before it is called.",
     ],
     [
-      "            request.claim.acquire(blocking=False)  # a call that nobody awaits any more does not begin\n",
+      "            request.claim(False)  # a call that nobody awaits any more does not begin\n",
       "            pass\n",
       "A function is called although the coroutine that had asked for it was cancelled.",
     ],
@@ -292,7 +292,12 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/JavaScriptSide.takeAll", [
-    ["      eventfd_write(this.#bell, 1n);", "      ", "After a signal whose handler raises, no call is ever over."],
+    ["    this.numbers[3] = 0;\n", "", "Python rings once, and never again."],
+    [
+      '    python.release(python.callHelper("run_handlers", []));',
+      "   ",
+      "What the handler of a signal raises is the error of the next call.",
+    ],
   ]),
   ...law("python/JavaScriptSide.answer", [
     [
@@ -305,10 +310,18 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "await made;",
       "A coroutine is awaited if another thread asked for it, and only then.",
     ],
+    ["if (isOurs !== yes) return null;", "", "A function whose thread was refused is called later."],
+  ]),
+  ...law("python/JavaScriptSide.tell", [
     [
-      "if (begun !== python.singletons.true) return null;",
-      "",
-      "A function whose thread was refused is called later.",
+      "      return this.#tell(request, outcomes.raised, () => this.exceptionFor(error));\n",
+      "      throw error;\n",
+      "What a signal's handler raises as the lock is taken keeps a thread from its answer.",
+    ],
+    [
+      "[outcome, value] = [outcomes.raised, this.exceptionFor(error)];",
+      "throw error;",
+      "A function whose result cannot be passed to Python is awaited for ever.",
     ],
   ]),
   ...law("python/withBody", [

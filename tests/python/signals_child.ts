@@ -1,19 +1,67 @@
-/** Gets a signal whose handler in Python raises, while calls are pending; prints how they have ended. */
+/** Gets signals whose handler in Python raises, while calls are pending; prints how they have ended. */
 import process from "node:process";
-import { Python } from "../../mod.ts";
+import { assertEquals, assertThrows } from "@std/assert";
+import { Python, PythonError } from "../../mod.ts";
 
 const py = Python.open();
 py.run(`
 import signal, time
 def late(*_): raise TimeoutError("late")
-signal.signal(signal.SIGALRM, late)
+signals = signal.SIGALRM, signal.SIGVTALRM, signal.SIGUSR2, signal.SIGIO, signal.SIGURG
+for number in signals: signal.signal(number, late)
 def ask(function): return function(3)
+async def ask_async(function): return await function(3)
+class Kept:
+    @property
+    def dropped(self): self.function = None
+kept = Kept()
 `);
 const uncaught: string[] = [];
 process.on("uncaughtException", (error) => uncaught.push(error.message));
-const calls = [py.async(py.import("time")["sleep"])(0.01), py.async(py.evaluate("ask"))((n: number) => n * 2)];
+await py.async(py.builtins["abs"])(-3); // all that runs on this thread once, at the first call, has run
+const twice = (n: number) => n * 2;
+const kept = py.evaluate("kept");
+kept.function = twice; // nothing but the handler runs on this thread when the calls are over: no function is gone
+const calls = [py.async(py.import("time")["sleep"])(0.01), py.async(py.evaluate("ask"))(twice)];
 process.kill(process.pid, "SIGALRM"); // Python handles it when it next runs on this thread: to tell what is over
 const results = await Promise.allSettled(calls);
 const later = await py.async(py.builtins["abs"])(-3);
-console.log(JSON.stringify({ results, later, uncaught }));
+const first = [...uncaught];
+
+const names = ["SIGALRM", "SIGVTALRM", "SIGUSR2", "SIGIO", "SIGURG"] as const;
+
+/** Sends more signals than there are steps of an answer at which Python could handle one. */
+function storm(): void {
+  for (const name of names) process.kill(process.pid, name);
+}
+
+/** Leaves something to be done when the lock is next taken: a reference to release, and a function that is gone. */
+function leaveWork(): void {
+  kept.function = () => {};
+  assertEquals(kept.dropped, null);
+  for (let i = 0; i <= 256; i++) assertThrows(() => py.run("raise ValueError"), PythonError); // more than are kept
+}
+
+process.on("unhandledRejection", () => {});
+const asked = [];
+for (
+  const [helper, answer] of [
+    ["ask", (n: number) => (storm(), n * 2)],
+    ["ask", () => {
+      storm();
+      throw new RangeError("no answer");
+    }],
+    ["ask", (n: number) => (leaveWork(), storm(), n)],
+    ["ask_async", async (n: number) => (await storm(), n * 3)],
+  ] as const
+) {
+  asked.push(await py.async(py.evaluate(helper))(answer).catch((error) => error.name));
+  for (const _ of names) {
+    try {
+      py.run("pass"); // handles one that is left
+    } catch { // as it should
+    }
+  }
+}
+console.log(JSON.stringify({ results, later, uncaught: first, asked }));
 process.exit(0);

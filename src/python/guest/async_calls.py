@@ -1,5 +1,6 @@
 """Calls that JavaScript does not wait for: on threads of Python's, and coroutines on a loop of asyncio's."""
 
+import collections
 import contextlib
 import ctypes
 import inspect
@@ -17,7 +18,10 @@ END = object()  # for one thread, instead of a job
 threads_lock = threading.Lock()
 thread_count = waiting_count = 0
 calls_made = (ctypes.c_int64 * 2)()  # how many threads make one, and the address of _exit(), for bind_exit()
-finished = []  # numbers of calls that are over, whether each has returned, and what it has returned or raised
+# Numbers of calls that are over, whether each has returned, and what it has returned or raised. JavaScript takes these
+# as it takes requests.
+finished = collections.deque()
+take_finished = finished.popleft
 loop = None  # asyncio's, once there was a coroutine
 is_loop_over = False
 
@@ -311,13 +315,6 @@ def end_threads():
 
 
 when_ended.append(end_threads)
-
-
-def take_finished():
-    """Return the calls that are over since the last time."""
-    taken = finished[:]
-    del finished[: len(taken)]
-    return taken
 
 
 async def next_of(iterator, method="__anext__", *given):

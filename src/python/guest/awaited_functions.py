@@ -6,7 +6,7 @@ on while JavaScript has the call. Elsewhere nobody could await it, and the threa
 
 import contextlib
 
-from .javascript_functions import Patience, counted, open_box, put_down
+from .javascript_functions import Patience, counted, put_down
 
 
 # law python/await_answer: python/coroutine_functions
@@ -15,19 +15,21 @@ async def await_answer(function, request):
     import asyncio
 
     loop = asyncio.get_running_loop()
-    answered = loop.create_future()
+    woken = loop.create_future()
 
     def wake():
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody awaits it any more
-            loop.call_soon_threadsafe(answered.set_result, None)
+            loop.call_soon_threadsafe(woken.set_result, None)
 
     request.when_answered = wake
     patience = Patience(request, function.__name__)
     with counted():
         put_down(request)
         try:
-            while not (await asyncio.wait([answered], timeout=patience.pause()))[0]:
-                patience.look()
+            # Also if a signal's handler has kept JavaScript from waking the loop.
+            while not request.answered.acquire(blocking=False):
+                if not (await asyncio.wait([woken], timeout=patience.pause()))[0]:
+                    patience.look()
         finally:
-            request.claim.acquire(blocking=False)  # a call that nobody awaits any more does not begin
-    return open_box(request.outcome, request.box)
+            request.claim(False)  # a call that nobody awaits any more does not begin
+    return request.result()
