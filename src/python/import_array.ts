@@ -1,23 +1,25 @@
 /**
- * Python arrays in JavaScript, without a copy. All functions here need the interpreter's lock.
+ * Python arrays in JavaScript, without a copy. All functions here need the interpreter's lock, but for `viewOf`.
  *
  * @module
  */
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import { cString, readCString } from "../ffi/mod.ts";
 import { DType, show } from "../layout/mod.ts";
+import { arrowArraySource, type ForeignArrow } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { DlpackTensor, fromArrayInterface, fromCudaArrayInterface, type ImportOptions } from "../dlpack/mod.ts";
 import { makeView, StridedMemoryView } from "../view/mod.ts";
+import { openArray } from "./arrow_capsules.ts";
 import { capsuleName } from "./take_capsule.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
-import { type BufferDescription, describeBuffer } from "./import_buffer.ts";
+import { type BufferDescription, describeBuffer, hasBuffer, importBuffer } from "./import_buffer.ts";
 import { importTensor } from "./import_tensor.ts";
 import { exceptionBehind, PythonError } from "./error.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { Kind } from "./kinds.ts";
+import { Kind, notSimple } from "./kinds.ts";
 
 /** Whether an object is an array: its type implements one of the array protocols. */
 export function isArray(python: Interpreter, object: bigint): boolean {
@@ -29,7 +31,7 @@ export function isArray(python: Interpreter, object: bigint): boolean {
  * Whether an object offers one of the array protocols itself, like a namespace, though its type does not. The
  * attributes of a class are those of its instances.
  */
-export function offersArray(python: Interpreter, object: bigint): boolean {
+function offersArray(python: Interpreter, object: bigint): boolean {
   if (python.typeFlags(object) & Py_TPFLAGS.TYPE_SUBCLASS) return false;
   return ["__dlpack__", "__cuda_array_interface__", "__array_interface__"].some((name) =>
     offers(python, object, name, true)
@@ -45,6 +47,54 @@ function offers(python: Interpreter, object: bigint, name: string, isAsked: bool
 /** Members of arrays of quantities, such as those of Astropy and unyt: their numbers alone would be other lengths. */
 const membersOfQuantities = ["unit", "units"];
 
+// law python/viewOf: python/order
+/** Views a Python array. For `StridedMemoryView.from`. By default it is used where `Python.open` says. */
+export function viewOf(handle: Handle, given: ImportOptions): StridedMemoryView {
+  const { python } = handle;
+  const options = given.stream === undefined && given.device === undefined ? { ...given, ...handle.options } : given;
+  return python.locked(() => {
+    const { object } = handle;
+    const hasArrow = () =>
+      ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
+    if (isArray(python, object)) {
+      try {
+        return importArray(python, object, options, python.kindOf(object), true);
+      } catch (error) {
+        // PyArrow refuses to export some arrays by DLPack that it exports by Arrow: booleans, dates, fixed-size lists.
+        if (!(error instanceof PythonError) || !hasArrow()) throw error;
+        exceptionBehind(error).release?.();
+      }
+    }
+    if (hasArrow()) {
+      const source: Pick<ForeignArrow, typeof arrowArraySource> = {
+        [arrowArraySource]: (requested) => openArray(handle, requested),
+      };
+      return StridedMemoryView.fromArrowDevice(source, options);
+    }
+    if (hasBuffer(python, object)) return importBuffer(python, object);
+    if (offersArray(python, object)) return importArray(python, object, options, python.kindOf(object), true);
+    const way = python.hasProtocol(object, "__arrow_c_stream__")
+      ? "ArrowStream.from views its columns, or convert it with its to_numpy()"
+      : "numpy.asarray(it) may be one";
+    throw new TypeError(`Cannot view ${python.show(object)}: expected a Python array. ${way}`);
+  });
+}
+
+// law python/importIfPossible: python/values, python/export_array
+/**
+ * An array as a view. An array that cannot be exported, such as a tensor that needs a gradient, is an object like any
+ * other.
+ */
+export function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
+  try {
+    return importArray(python, object, options, kind, false);
+  } catch (error) {
+    if (error instanceof PythonError) exceptionBehind(error).release?.();
+    else if (!(error instanceof ExchangeError)) throw error;
+    return notSimple;
+  }
+}
+
 // law python/importArray: python/export_array
 /**
  * Imports a Python array as a view of the same memory. The view owns it: the array is released when the view is closed
@@ -56,7 +106,7 @@ const membersOfQuantities = ["unit", "units"];
  * @throws {ExchangeError} if it cannot be imported as it is
  * @throws {PythonError} if its owner refuses to export it
  */
-export function importArray(
+function importArray(
   python: Interpreter,
   object: bigint,
   options: ImportOptions,

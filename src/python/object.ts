@@ -4,32 +4,23 @@
  * @module
  */
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
-import {
-  arrowArraySource,
-  type ArrowField,
-  arrowStreamSource,
-  capsuleSource,
-  type ForeignArrow,
-} from "../cdata/mod.ts";
+import { arrowArraySource, type ArrowField, arrowStreamSource, capsuleSource } from "../cdata/mod.ts";
 import { pointerOf } from "./take_capsule.ts";
 import { openArray, openStream } from "./arrow_capsules.ts";
-import { arraySource, StridedMemoryView } from "../view/mod.ts";
+import { arraySource } from "../view/mod.ts";
 import type { ImportOptions } from "../dlpack/mod.ts";
-import { checkOptions, isPlainObject, type OptionNames, packageCopy, thisCopy } from "../layout/mod.ts";
-import { ExchangeError } from "../order/mod.ts";
-import { exceptionBehind, PythonError } from "./error.ts";
+import { checkOptions, type OptionNames, packageCopy, thisCopy } from "../layout/mod.ts";
+import { call, callByParts } from "./calls.ts";
+import { PythonError } from "./error.ts";
 import { errorOf, pendingError, takeException } from "./exception.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut, simpleValue } from "./copy_out.ts";
 import { behind, Handle, handleOf } from "./handle.ts";
-import { hasBuffer, importBuffer } from "./import_buffer.ts";
-import { importArray, isArray, offersArray } from "./import_array.ts";
+import { importIfPossible, isArray, viewOf } from "./import_array.ts";
 import { iterate } from "./iterate.ts";
 import { iterateAsync } from "./iterate_generator.ts";
 import { Kind, notSimple } from "./kinds.ts";
 import { Status } from "./call_programs.ts";
-import { type NativeCalls, Taken } from "./native_calls.ts";
-import { Keywords } from "./keywords.ts";
 import {
   deleteAttribute,
   deleteIndexed,
@@ -107,51 +98,18 @@ export interface PythonValueOptions {
 
 const valueOptionNames: OptionNames<PythonValueOptions> = { objects: true };
 
-// law python/viewOf: python/order
-/** Views a Python array. For `StridedMemoryView.from`. By default it is used where `Python.open` says. */
-function viewOf(handle: Handle, given: ImportOptions): StridedMemoryView {
-  const { python } = handle;
-  const options = given.stream === undefined && given.device === undefined ? { ...given, ...handle.options } : given;
-  return python.locked(() => {
-    const { object } = handle;
-    const hasArrow = () =>
-      ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
-    if (isArray(python, object)) {
-      try {
-        return importArray(python, object, options, python.kindOf(object), true);
-      } catch (error) {
-        // PyArrow refuses to export some arrays by DLPack that it exports by Arrow: booleans, dates, fixed-size lists.
-        if (!(error instanceof PythonError) || !hasArrow()) throw error;
-        exceptionBehind(error).release?.();
-      }
-    }
-    if (hasArrow()) {
-      const source: Pick<ForeignArrow, typeof arrowArraySource> = {
-        [arrowArraySource]: (requested) => openArray(handle, requested),
-      };
-      return StridedMemoryView.fromArrowDevice(source, options);
-    }
-    if (hasBuffer(python, object)) return importBuffer(python, object);
-    if (offersArray(python, object)) return importArray(python, object, options, python.kindOf(object), true);
-    const way = python.hasProtocol(object, "__arrow_c_stream__")
-      ? "ArrowStream.from views its columns, or convert it with its to_numpy()"
-      : "numpy.asarray(it) may be one";
-    throw new TypeError(`Cannot view ${python.show(object)}: expected a Python array. ${way}`);
-  });
-}
-
 // law python/fromPython: python/values, python/export_array
 /**
  * Converts a Python object to a JavaScript value; adopts the reference.
  *
  * @param options where device arrays will be used
  */
-export function fromPython(python: Interpreter, object: bigint, options: ImportOptions): unknown {
-  return ofKind(python, object, options, python.kindOf(object));
-}
-
-/** As {@linkcode fromPython}, for an object whose kind is known. */
-function ofKind(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
+export function fromPython(
+  python: Interpreter,
+  object: bigint,
+  options: ImportOptions,
+  kind: Kind = python.kindOf(object),
+): unknown {
   let isAdopted = false;
   try {
     const value = valueOf(python, object, options, kind);
@@ -171,21 +129,6 @@ function valueOf(python: Interpreter, object: bigint, options: ImportOptions, ki
   if (kind === Kind.javascript) return python.javascript.functionOf(object) ?? notSimple;
   const isOne = kind === Kind.numpyArray || kind === Kind.array || isArray(python, object);
   return isOne ? importIfPossible(python, object, options, kind) : notSimple;
-}
-
-// law python/importIfPossible: python/values, python/export_array
-/**
- * An array as a view. An array that cannot be exported, such as a tensor that needs a gradient, is an object like any
- * other.
- */
-function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions, kind: Kind): unknown {
-  try {
-    return importArray(python, object, options, kind, false);
-  } catch (error) {
-    if (error instanceof PythonError) exceptionBehind(error).release?.();
-    else if (!(error instanceof ExchangeError)) throw error;
-    return notSimple;
-  }
 }
 
 // law python/askedByJavaScript: python/values, python/object, python/frame, python/leaks
@@ -314,7 +257,10 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
 /** The `PyObject` of a handle that has none yet. */
 function proxyOf(handle: Handle): PyObject {
   // Calls go to the target itself: an apply trap would cost 35 ns in Bun.
-  const target: Target = (...args: unknown[]) => call(handle, args);
+  const target: Target = (...args: unknown[]) => {
+    if (args.length === 2 && typeof args[0] === "function") checkNotAwaited(handle, args);
+    return call(handle, args, fromPython);
+  };
   target[behind] = handle;
   target[inspected] = inspectTarget;
   const proxy = new Proxy(target, traps);
@@ -413,35 +359,6 @@ function asyncIterator(handle: Handle): AsyncGenerator<unknown, void, unknown> {
   return (async function* () {
     yield* iterate(handle, fromPython);
   })();
-}
-
-// law python/begin: python/async
-/**
- * Begins a call of an object on a Python thread.
- *
- * @param calledAt made at the program's call site, for the stack of an error
- */
-export function begin(
-  handle: Handle,
-  args: readonly unknown[],
-  signal: AbortSignal | undefined,
-  calledAt: Error,
-): Promise<unknown> {
-  const { python } = handle;
-  return python.locked(() => {
-    signal?.throwIfAborted();
-    const { object } = handle;
-    const last = args[args.length - 1];
-    const isNamed = typeof last === "object" && last instanceof Keywords;
-    const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
-    const named = isNamed ? objects.pop() ?? 0n : 0n;
-    const options = importOptionsFor(args, handle.options);
-    const began = python.javascript.begin(object, objects, named, { options, signal, calledAt });
-    handle.endCall();
-    return began.catch((error: unknown) => {
-      throw withHint(error, args);
-    });
-  });
 }
 
 // law python/inspect: python/object, python/frame, python/leaks
@@ -637,142 +554,6 @@ function item(handle: Handle, keys: readonly unknown[]): bigint {
   const objects = toPython(python, keys);
   const [only = 0n] = objects;
   return itemFor(python, object, objects.length === 1 ? only : python.tuple(objects));
-}
-
-// law python/call: python/native_calls, python/cached_attributes, python/object
-function call(handle: Handle, args: readonly unknown[]): unknown {
-  const { python } = handle;
-  if (args.length === 2 && typeof args[0] === "function") checkNotAwaited(handle, args);
-  const native = python.nativeCalls;
-  const inspects = handle.isKnownToInspectFrame;
-  const object = handle.reference;
-  if (native === null || inspects === null || object === 0n) return callByParts(handle, args, fromPython);
-  const taken = native.take(args) ? Taken.yes : takeObjects(native, args);
-  if (taken === Taken.no) return callByParts(handle, args, fromPython);
-  const afterwards = handle.takeForCall();
-  const status = python.runNatively(
-    native,
-    inspects || taken === Taken.framed
-      ? native.prepareFramedCall(object, afterwards)
-      : native.prepareCall(object, afterwards),
-  );
-  if (status < Status.object) {
-    const value = native.valueOf(status);
-    python.pollWithoutLock();
-    return value;
-  }
-  let error: unknown; // thrown at the end: each handler that it passes costs a microsecond
-  try {
-    if (status === Status.object) {
-      const { result } = native;
-      python.poll();
-      const kind = python.kindOf(result);
-      if (kind === Kind.float) readAsFloat(python, native, result);
-      return ofKind(python, result, importOptionsFor(args, handle.options), kind);
-    }
-    error = errorOfCall(python, status, native, afterwards);
-  } finally {
-    python.leave();
-  }
-  throw withHint(error, args);
-}
-
-function takeObjects(native: NativeCalls, args: readonly unknown[]): Taken {
-  const last = args[args.length - 1];
-  const isNamed = typeof last === "object" && last instanceof Keywords;
-  return isNamed ? native.takeObjects(args.slice(0, -1), last.values) : native.takeObjects(args, null);
-}
-
-// law python/readAsFloat: python/native_calls
-/** Lets machine code read further results of this object's type, which is derived from float. */
-function readAsFloat(python: Interpreter, native: NativeCalls, object: bigint): void {
-  const type = python.typeOf(object);
-  if (python.retainsType(type)) native.readAsFloat(type);
-}
-
-/** The error of a call that failed or was not made. */
-function errorOfCall(python: Interpreter, status: Status, native: NativeCalls, afterwards: bigint): unknown {
-  const unused = status === Status.notMade ? [...native.made, afterwards] : [];
-  const error = pendingError(python);
-  for (const one of unused) if (one !== 0n) python.release(one);
-  python.poll();
-  return error;
-}
-
-/** Calls an object by CPython's functions, and converts the result. */
-function callByParts<T>(
-  handle: Handle,
-  args: readonly unknown[],
-  convert: (python: Interpreter, object: bigint, options: ImportOptions) => T,
-): T {
-  const { python } = handle;
-  python.enter();
-  try {
-    return convert(python, rawCall(handle, args), importOptionsFor(args, handle.options));
-  } finally {
-    python.leave();
-  }
-}
-
-// law python/withHint: python/object, python/frame, python/leaks
-/** The error of a call, with a hint on how to pass keyword arguments if that may be the cause. */
-function withHint(error: unknown, args: readonly unknown[]): unknown {
-  if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) {
-    error.message += keywordsHint(args[args.length - 1]);
-  }
-  return error;
-}
-
-/** Where device arrays in a call's result will be used: the stream of the first device view among its arguments. */
-function importOptionsFor(args: readonly unknown[], options: ImportOptions): ImportOptions {
-  if (options.stream !== undefined) return options;
-  for (let i = 0; i < args.length; i++) {
-    const view = args[i];
-    if (typeof view !== "object" || !(view instanceof StridedMemoryView) || view.device === null) continue;
-    return view.stream === null ? { device: view.device } : { stream: view.stream };
-  }
-  return options;
-}
-
-// law python/rawCall: python/object, python/frame, python/leaks
-function rawCall(handle: Handle, args: readonly unknown[]): bigint {
-  const { python } = handle;
-  const last = args[args.length - 1];
-  const isNamed = typeof last === "object" && last instanceof Keywords;
-  let result = 0n;
-  let error: unknown; // thrown at the end: each handler that it passes costs a microsecond
-  try {
-    const { object } = handle;
-    const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
-    const named = isNamed ? objects.pop() ?? 0n : 0n;
-    // A function that does not inspect its caller's frame may call an argument that does.
-    const isFramed = handle.inspectsFrame || isNamed || hasPyObject(args);
-    result = isFramed ? python.tryCallFramed(object, objects, named) : python.tryCall(object, objects);
-    if (result === 0n) error = pendingError(python);
-  } finally {
-    handle.endCall();
-    python.poll();
-  }
-  if (result !== 0n) return result;
-  throw withHint(error, args);
-}
-
-function hasPyObject(values: readonly unknown[]): boolean {
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (typeof value === "function" && handleOf(value) !== undefined) return true; // every PyObject is a function
-  }
-  return false;
-}
-
-/** Exceptions raised by functions that were passed a dict where they expect something else. */
-const mayTakeForKeywords = new Set(["TypeError", "ValueError", "AttributeError", "KeyError"]);
-
-/** Explains how to pass keyword arguments, if the last argument looks as if it was meant as such. */
-function keywordsHint(last: unknown): string {
-  if (!isPlainObject(last) || Object.keys(last).length === 0) return "";
-  const names = Object.keys(last).join(", ");
-  return `\nThe last argument, { ${names} }, is a dict to Python. Arguments by name are given as kwargs({ ${names} }).`;
 }
 
 // law python/toNumber: python/values

@@ -394,14 +394,9 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/rawCall", [
     ["    handle.endCall();\n", "", "A method that was read for a call keeps its object alive."],
     [
-      "const isFramed = handle.inspectsFrame || isNamed || hasPyObject(args);",
+      "const isFramed = handle.inspectsFrame || named !== 0n || hasPyObject(args);",
       "const isFramed = handle.inspectsFrame;",
       "A function that C code calls back finds no frame.",
-    ],
-    [
-      "isNamed ? [...args.slice(0, -1), { ...last.values }] : args",
-      "isNamed ? [...args.slice(0, -1)] : args",
-      "Keyword arguments are lost.",
     ],
   ]),
   ...law("python/x8664Call", [

@@ -3,8 +3,13 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** Their mutations. */
 export const pythonJavascriptMutations: readonly Mutation[] = [
-  ...law("python/begin", [
+  ...law("python/argumentsOf", [
     ["isNamed ? objects.pop() ?? 0n : 0n", "0n", "Keyword arguments become a dict at the end."],
+    [
+      "isNamed ? [...args.slice(0, -1), { ...last.values }] : args",
+      "isNamed ? [...args.slice(0, -1)] : args",
+      "Keyword arguments are lost.",
+    ],
   ]),
   ...law("python/otherwise", [
     ["    if (item !== 0n) return item;\n", "", "Items of a dict cannot be read by their names."],
