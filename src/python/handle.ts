@@ -14,10 +14,10 @@ export interface Origin {
   readonly name: string;
 }
 
-/** A reference, and what its finalizer releases. */
-interface Reference {
+/** A reference that is owned, for whoever releases it: its owner or the {@linkcode finalizer}. */
+export interface Reference {
   readonly python: Interpreter;
-  /** 0n while there is none: after the last call of a method, and once its handle is closed. */
+  /** 0n while there is none. */
   object: bigint;
 }
 
@@ -38,6 +38,7 @@ export class Handle {
   proxy: object | null = null;
   /** The object's members that are not Python attributes, of those that were read. */
   members: Map<string | symbol, unknown> | null = null;
+  /** None after the last call of a method, and once this is closed. */
   readonly #reference: Reference;
   #isClosed = false;
   /** Where to look up the object again after a call, if it is a method of its owner. */
@@ -247,7 +248,7 @@ function isMemberOfModule({ python, object }: Handle, member: Handle, kind: Kind
 }
 
 /** A finalizer must not wait for Python's lock: the reference is released when the lock is next held. */
-const finalizer = new FinalizationRegistry<Reference>(({ python, object }) => {
+export const finalizer = new FinalizationRegistry<Reference>(({ python, object }) => {
   if (object !== 0n) python.releaseLater(object);
 });
 

@@ -17,8 +17,8 @@ import { type PyObject, wrap } from "./object.ts";
 import { Status } from "./call_programs.ts";
 import { NativeCalls, type NativeProgram, type NativePrograms, nativePrograms } from "./native_calls.ts";
 import { ObjectHeads } from "./object_heads.ts";
-import { Raised } from "./raised.ts";
 import { ReleaseMemory } from "./release_memory.ts";
+import { Raised } from "./retained_exception.ts";
 import { Sequences } from "./sequences.ts";
 import { Texts } from "./texts.ts";
 

@@ -15,10 +15,10 @@
  *   there is something to unpin. Where NumPy is loaded, it makes host arrays from a tensor, as `host_specs` describes.
  * - The type of a result (`kinds`), read from memory (`object_heads`), determines what it becomes: a value (`copy_out`,
  *   and `copied` for JSON), a view of the same memory (`import_array`), or a `PyObject` (`object`, `python_members`),
- *   which owns a reference (`handle`). `sequences` reads many items of a list at a time, also for loops (`iterate`).
- *   `arrow_capsules` imports a `PyObject`'s Arrow structs.
+ *   which owns a reference (`handle`) and can be called (`calls`). `sequences` reads many items of a list at a time,
+ *   also for loops (`iterate`). `arrow_capsules` imports a `PyObject`'s Arrow structs.
  * - `javascript_side`: functions that Python may call, only on JavaScript's thread, and calls that do not block, until
- *   a Worker ends; `raised`: exceptions that pass through one; `iterate_generator`, `with_manager`: loops, `with`.
+ *   a Worker ends; `retained_exception`: what errors keep; `iterate_generator`, `with_manager`: loops, `with`.
  * - On a device, consumers are ordered by the driver itself. `dlpack_exchange_api` has C functions for both directions:
  *   `python_call_thunk` and `current_stream_thunk` are their machine code, and `current_work_streams` determines on
  *   which stream consumers work.

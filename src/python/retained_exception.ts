@@ -7,15 +7,9 @@
  * @module
  */
 import type { Exception } from "./error.ts";
-import { handleOf } from "./handle.ts";
+import { finalizer, handleOf, type Reference } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 import type { PyObject } from "./object.ts";
-
-/** A reference that is owned until it is 0n. */
-interface Reference {
-  readonly python: Interpreter;
-  object: bigint;
-}
 
 // law python/RetainedException: python/raised
 /** An exception that an error retains. */
@@ -89,7 +83,25 @@ function endTurn(): void {
   ofTurn.length = 0;
 }
 
-/** A finalizer must not wait for Python's lock: the reference is released when the lock is next held. */
-const finalizer = new FinalizationRegistry<Reference>(({ python, object }) => {
-  if (object !== 0n) python.releaseLater(object);
-});
+// law python/Raised: python/raised
+/**
+ * The exceptions of errors that JavaScript received in one function that Python called. If the function lets such an
+ * error propagate, Python continues with the exception, so all of them keep their tracebacks until the function ends.
+ * Needs the interpreter's lock.
+ */
+export class Raised {
+  readonly #exceptions: RetainedException[] = [];
+
+  /** Keeps an exception with its traceback until the function ends. */
+  retain(exception: RetainedException): void {
+    this.#exceptions.push(exception);
+  }
+
+  /** Drops the tracebacks of the exceptions that Python does not have, such as the one that it continues with. */
+  close(): void {
+    for (const exception of this.#exceptions) {
+      exception.dropTraces();
+      retainForTurn(exception);
+    }
+  }
+}
