@@ -77,7 +77,7 @@ function scalarValue(python: Interpreter, object: bigint): unknown {
 export function copyOut(python: Interpreter, object: bigint, other: (object: bigint) => unknown): unknown {
   const kind = python.kindOf(object);
   if (kind === Kind.list || kind === Kind.tuple) return copyItems(python, object, kind, other);
-  if (kind === Kind.bytes) return python.readBytes(object);
+  if (kind === Kind.bytes) return python.texts.readBytes(object);
   if (kind === Kind.dict || kind === Kind.derivedDict) return copyDict(python, object, other);
   if (kind === Kind.set) return copySet(python, object, other);
   if (kind === Kind.datetime) return dateOf(python, object);
@@ -85,7 +85,7 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
     const flags = python.typeFlags(object); // its class may be derived from one of these
     if (flags & Py_TPFLAGS.LIST_SUBCLASS) return copyItems(python, object, Kind.list, other);
     if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) return copyItems(python, object, Kind.tuple, other);
-    if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
+    if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.texts.readBytes(object);
     const type = BigInt(python.typeOf(object));
     if (python.isDatetimeType(type)) return dateOf(python, object);
     if (python.isSetType(type)) return copySet(python, object, other);

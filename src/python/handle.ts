@@ -9,7 +9,7 @@ import type { Interpreter } from "./interpreter.ts";
 import { Kind } from "./kinds.ts";
 
 /** The origin of an object that is an attribute of another one. */
-export interface Origin {
+interface Origin {
   readonly owner: Handle;
   readonly name: string;
 }

@@ -165,7 +165,8 @@ export class Interpreter {
   readonly #int: Out<"i32"> = this.#arena.out("i32");
   readonly #helpers = new Map<Helper, bigint>();
   readonly #helperTypes = new Map<Helper, number>();
-  readonly #texts: Texts = new Texts(this);
+  /** Its strings. */
+  readonly texts: Texts = new Texts(this);
   readonly #heads: ObjectHeads;
   readonly #kinds: Kinds;
   #releases: ReleaseMemory | null = null;
@@ -625,27 +626,17 @@ export class Interpreter {
 
   /** A string. A lone surrogate, which JavaScript strings may contain, stays one in Python. */
   text(value: string): bigint {
-    return this.#texts.make(value);
+    return this.texts.make(value);
   }
 
   /** An attribute name as a string; borrowed until the next call. */
   name(value: string): bigint {
-    return this.#texts.name(value);
-  }
-
-  /** As {@linkcode Interpreter.name}, without the lock; undefined if the name is new. */
-  knownName(value: string): bigint | undefined {
-    return this.#texts.knownName(value);
+    return this.texts.name(value);
   }
 
   /** A dict key as a string; borrowed until the next call. */
   key(value: string): bigint {
-    return this.#texts.key(value);
-  }
-
-  /** As {@linkcode Interpreter.key}, without the lock; undefined if the string is new. */
-  knownKey(value: string): bigint | undefined {
-    return this.#texts.knownKey(value);
+    return this.texts.key(value);
   }
 
   // law python/Interpreter.readInteger: python/object, python/frame, python/leaks
@@ -676,17 +667,7 @@ export class Interpreter {
 
   /** The value of a str. Python writes a file name that is not UTF-8 with lone surrogates. */
   readText(object: bigint): string {
-    return this.#texts.read(object);
-  }
-
-  /** As {@linkcode Interpreter.readText}, without running Python code; undefined where that would be needed. */
-  readTextAtOnce(object: bigint): string | undefined {
-    return this.#texts.readAtOnce(object);
-  }
-
-  /** A copy of the bytes of a bytes object. */
-  readBytes(object: bigint): Uint8Array<ArrayBuffer> {
-    return this.#texts.readBytes(object);
+    return this.texts.read(object);
   }
 
   /** Whether instances of a type are datetimes of the module datetime. */

@@ -305,7 +305,7 @@ export class NativeCalls {
     }
     const dict = this.#places[index] ?? nowhere;
     for (let i = 0; i < names.length; i++) {
-      const key = python.knownKey(names[i] ?? "");
+      const key = python.texts.knownKey(names[i] ?? "");
       if (key === undefined) return false;
       const at = first + i * entryWords;
       this.#view.setBigUint64(8 * (at + keyWord), key, littleEndian);

@@ -378,7 +378,7 @@ function show(handle: Handle): string {
 function attributeValue(handle: Handle, name: string): unknown {
   const { python } = handle;
   const native = python.nativeCalls;
-  const known = python.knownName(name);
+  const known = python.texts.knownName(name);
   const owner = handle.reference;
   if (native === null || known === undefined || owner === 0n) {
     return attributeByParts(handle, name);

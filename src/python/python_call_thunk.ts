@@ -7,7 +7,7 @@
 import { littleEndian } from "../ffi/mod.ts";
 
 /** What the code calls: addresses of interpreter functions, and the object. */
-export interface CallParts {
+interface CallParts {
   /** `PyObject *PyLong_FromVoidPtr(void *)`. */
   readonly PyLong_FromVoidPtr: bigint;
   /** `PyObject *PyObject_CallFunctionObjArgs(PyObject *, ..., NULL)`. */

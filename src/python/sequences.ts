@@ -120,7 +120,7 @@ export class Sequences {
         return notSimple;
       }
       case Kind.text:
-        return python.readTextAtOnce(object) ?? notSimple;
+        return python.texts.readAtOnce(object) ?? notSimple;
       case Kind.none:
         return null;
       case Kind.bool:

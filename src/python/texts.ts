@@ -86,7 +86,7 @@ export class Texts {
     return this.#names.get(value) ?? this.#cache(this.#names, value, this.#intern(this.make(value)));
   }
 
-  /** As {@linkcode Texts.name}, if the string is cached. */
+  /** As {@linkcode Texts.name}, if the string is cached; needs no lock. */
   knownName(value: string): bigint | undefined {
     return this.#names.get(value);
   }
@@ -96,7 +96,7 @@ export class Texts {
     return this.#keys.get(value) ?? this.#cache(this.#keys, value, this.make(value));
   }
 
-  /** As {@linkcode Texts.key}, if the string is cached. */
+  /** As {@linkcode Texts.key}, if the string is cached; needs no lock. */
   knownKey(value: string): bigint | undefined {
     return this.#keys.get(value);
   }
@@ -133,7 +133,7 @@ export class Texts {
     return text;
   }
 
-  /** The value of a str; undefined if it contains a lone surrogate. */
+  /** The value of a str, without running Python code; undefined if it contains a lone surrogate. */
   readAtOnce(object: bigint): string | undefined {
     const start = this.#python.api.text.PyUnicode_AsUTF8AndSize(object, this.#size.$address);
     if (start !== 0n) return this.#readUtf8(start, this.#size.value);

@@ -533,7 +533,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["    python.release(int);\n", "", "Integers of NumPy are never freed."],
   ]),
   ...law("python/copyOut", [
-    ["  if (kind === Kind.bytes) return python.readBytes(object);\n", "", "Bytes arrive as an object."],
+    ["  if (kind === Kind.bytes) return python.texts.readBytes(object);\n", "", "Bytes arrive as an object."],
   ]),
   ...law("python/copyItems", [
     ["      python.release(item);\n", "", "Items of containers are never freed."],
