@@ -21,7 +21,7 @@ import {
 import { type ExpectedAttribute, nothingExpected } from "./expected_attribute.ts";
 import { handleOf } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { becomesDict } from "./plain.ts";
+import { becomesDict } from "./to_python.ts";
 
 /** Not imported: see `ffi/endian.ts`. */
 const littleEndian = true;

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { isOfOtherCopy, show, showGiven, Slice } from "../layout/mod.ts";
+import { isOfOtherCopy, isPlainObject, show, showGiven, Slice } from "../layout/mod.ts";
 import { isArraySource, StridedMemoryView, wayOut } from "../view/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { ArrowArray, ArrowStreamExport, isVortexForm } from "../arrow/mod.ts";
@@ -16,7 +16,6 @@ import { exceptionBehind, PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 import { Keywords } from "./keywords.ts";
-import { becomesDict } from "./plain.ts";
 
 // law python/toPython: python/values, python/object
 /**
@@ -288,6 +287,11 @@ function datetimeOf(python: Interpreter, date: Date): bigint {
 
 function ofOtherCopy(value: object): TypeError {
   return new TypeError(`Cannot pass ${show(value)}. Get it from this one, or pass StridedMemoryView.from(view)`);
+}
+
+/** Whether an object becomes a dict with string keys: it is plain, and does not describe an array. */
+export function becomesDict(value: object): value is Readonly<Record<string, unknown>> {
+  return isPlainObject(value) && !isArraySource(value) && !isVortexForm(value);
 }
 
 /** Whether a value can be called. */
