@@ -113,14 +113,13 @@ export class UnixSocket {
     const deadline = performance.now() + timeout;
     for (;;) {
       signal?.throwIfAborted();
-      const descriptor = newSocket(`connect to ${path}`);
-      const code = connectOnce(descriptor, path);
-      if (code >= 0) return new UnixSocket(descriptor).#allowed(path, allow);
-      descriptor.close();
+      const connected = connectOnce(path);
+      if (typeof connected === "object") return new UnixSocket(connected).#allowed(path, allow);
+      const code = -connected;
       // EAGAIN means that the listener's queue is full, which may pass; the other two pass once a process listens.
-      const mayPass = ([errno.EAGAIN, errno.ECONNREFUSED, errno.ENOENT] as readonly number[]).includes(-code);
+      const mayPass = ([errno.EAGAIN, errno.ECONNREFUSED, errno.ENOENT] as readonly number[]).includes(code);
       if (!mayPass || performance.now() >= deadline) {
-        throw new SystemError(`connect to ${path}`, "connect", -code, "Is the other process listening there yet?");
+        throw new SystemError(`connect to ${path}`, "connect", code, "Is the other process listening there yet?");
       }
       await nodeBuiltin("node:timers/promises").setTimeout(5);
     }
@@ -314,10 +313,17 @@ export function newSocket(doing: string): FileDescriptor {
   return FileDescriptor.adopt(code);
 }
 
-function connectOnce(descriptor: FileDescriptor, path: string): number {
+// law unix/connectOnce: unix/descriptors, unix/socket
+/** A socket connected to a path, or `-errno`. */
+function connectOnce(path: string): FileDescriptor | number {
+  using failed = new DisposableStack();
+  const descriptor = failed.use(newSocket(`connect to ${path}`));
   using arena = new NativeArena();
   const { address, length } = writeAddress(arena, path);
-  return attempt(() => libc().sockets.connect(descriptor.number, address, length));
+  const code = attempt(() => libc().sockets.connect(descriptor.number, address, length));
+  if (code < 0) return code;
+  failed.move();
+  return descriptor;
 }
 
 function expecting(most: number, { data, descriptors }: UnixMessage): UnixMessage {

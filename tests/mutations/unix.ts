@@ -89,11 +89,17 @@ export const unixMutations: readonly Mutation[] = [
   ]),
   ...law("unix/UnixSocket.connect", [
     [
-      "      signal?.throwIfAborted();\n      const descriptor",
-      "      const descriptor",
+      "      signal?.throwIfAborted();\n      const connected",
+      "      const connected",
       "A wait for a listener cannot be aborted.",
     ],
-    ["      descriptor.close();\n      // EAGAIN", "      // EAGAIN", "Every attempt to connect leaves a file open."],
+  ]),
+  ...law("unix/connectOnce", [
+    [
+      "failed.use(newSocket(`connect to ${path}`))",
+      "newSocket(`connect to ${path}`)",
+      "Every attempt leaves a file open.",
+    ],
   ]),
   ...law("unix/UnixSocket.send", [
     [

@@ -204,6 +204,17 @@ test("a wait for which there is no memory fails, and later ones do not", async (
   for (const end of [one, other]) FileDescriptor.adopt(end).close();
 });
 
+test("an attempt to connect for which there is no memory leaves no descriptor open", async () => {
+  using listener = UnixListener.listen(abstractName());
+  const before = openFiles();
+  using calls = new FailingCalls(libc(), { loading: tables.loading });
+  for (let nth = 1; nth <= 2; nth++) { // for the address of the listener, and to find out whose it is
+    calls.failNth("calloc", nth, 0n);
+    await assertRejects(() => UnixSocket.connect(listener.path), FfiError);
+    assert(openFiles() <= before, `allocation ${nth}`);
+  }
+});
+
 test("a cancelled wait does not keep the process alive", patiently, async () => {
   const { code, signal, stderr } = await runScript(new URL("./ended_wait_child.ts", import.meta.url));
   assertEquals([code, signal], [0, null], stderr);
