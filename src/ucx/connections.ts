@@ -398,9 +398,10 @@ export class Connections {
     await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
   }
 
+  // law ucx/Connections.abort: ucx/failing_calls
   /** Closes all listeners and endpoints at once. */
   abort(): void {
-    for (const listener of this.#listeners) void listener.close();
+    for (const listener of this.#listeners) listener.close().catch(() => {}); // UCX's is destroyed with the worker
     for (const endpoint of this.#endpoints.values()) endpoint.abort();
   }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { failuresOf, throwFirst } from "../ffi/mod.ts";
 import { closeDropped, type DroppedState } from "./finalizer.ts";
 import type { UcpFunctions } from "./library.ts";
 
@@ -53,16 +54,17 @@ export class ContextResources implements DroppedState {
     this.#mustStay ||= !isDone;
   }
 
-  // law ucx/ContextResources.close: ucx/endpoint, ucx/dropped, ucx/lifecycle
+  // law ucx/ContextResources.close: ucx/endpoint, ucx/dropped, ucx/lifecycle, ucx/failing_calls
   /** Closes the workers that are still open, without waiting for their peers, then frees the context. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const [resources, reference] of this.#workers) {
+    const failures = failuresOf(this.#workers, ([resources, reference]) => {
       reference.deref()?.abort();
       if (!resources.closed) closeDropped(resources); // the worker was collected
-    }
+    });
     if (!this.#mustStay) this.#ucp.opening.ucp_cleanup(this.handle);
     for (const one of this.#adopted) one.close();
+    throwFirst(failures);
   }
 }

@@ -305,9 +305,13 @@ export class EndpointLifecycle {
     void this.#closeNow?.(); // it may be letting UCX connect
   }
 
+  // law ucx/EndpointLifecycle.leave: ucx/failing_calls
   /** Ends all operations and has UCX close the endpoint, once. */
   #leave(flags: number): Promise<void> {
-    this.#leaving ??= this.#endAndClose(flags);
+    if (this.#leaving === undefined) {
+      this.#leaving = this.#endAndClose(flags);
+      this.#leaving.catch(() => {}); // not all wait for it, and the worker's end closes what this could not
+    }
     return this.#leaving;
   }
 

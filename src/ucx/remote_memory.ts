@@ -28,42 +28,51 @@ export function isKey(bytes: Uint8Array): boolean {
 
 /** What registering memory needs. */
 export interface RegionContext {
-  readonly ucp: UcpFunctions;
+  /** The worker's. */
+  readonly resources: Registrations;
   readonly context: bigint;
-  /** The registrations of its worker. */
-  readonly regions: Set<Registration>;
   /** The worker: peers reach the memory through it, as long as the region is referenced. */
   readonly worker: object;
 }
 
+/** The registrations of a worker. */
+export interface Registrations {
+  readonly ucp: UcpFunctions;
+  /** Memory that peers use. */
+  readonly regions: Set<Registration>;
+  /** Memory that UCX has refused to unregister: it may go on using it. */
+  readonly refused: Set<Registration>;
+}
+
 /** Registered memory. It does not reference the worker. */
 export class Registration {
-  readonly #ucp: UcpFunctions;
+  readonly #resources: Registrations;
   readonly #context: bigint;
   readonly #handle: bigint;
   /** Keeps the memory: a pin, or the memory itself if it is JavaScript's own. */
   readonly #pin: Disposable | MemoryArgument | null;
-  readonly #all: Set<Registration>;
 
-  constructor({ ucp, context, regions }: RegionContext, handle: bigint, pin: Disposable | MemoryArgument | null) {
-    this.#ucp = ucp;
+  constructor({ resources, context }: RegionContext, handle: bigint, pin: Disposable | MemoryArgument | null) {
+    this.#resources = resources;
     this.#context = context;
     this.#handle = handle;
     this.#pin = pin;
-    this.#all = regions;
-    regions.add(this);
+    resources.regions.add(this);
   }
 
   /** Whether the memory was unregistered. */
   get isClosed(): boolean {
-    return !this.#all.has(this);
+    return !this.#resources.regions.has(this);
   }
 
   // law ucx/Registration.close: ucx/remote_memory
-  /** Unregisters the memory, once. */
+  /** Unregisters the memory, once. @throws {UcxError} if UCX refuses: the memory then stays in place */
   close(): void {
-    if (!this.#all.delete(this)) return;
-    this.#ucp.memory.ucp_mem_unmap(this.#context, this.#handle);
+    const { ucp, regions, refused } = this.#resources;
+    if (!regions.delete(this)) return;
+    refused.add(this);
+    checkStatus("ucp_mem_unmap", ucp.memory.ucp_mem_unmap(this.#context, this.#handle));
+    refused.delete(this);
     if (this.#pin !== null && Symbol.dispose in this.#pin) this.#pin[Symbol.dispose]();
   }
 }
@@ -85,7 +94,7 @@ export class UcxMemoryRegion {
    */
   constructor(context: RegionContext, memory: Operation) {
     checkMade(memory, "UcxMemoryRegion", "worker.register(memory)");
-    const { ucp } = context;
+    const { ucp } = context.resources;
     using arena = new NativeArena();
     const parameters = arena.struct(ucp_mem_map_params_t);
     writeFields(parameters, UCP_MEM_MAP_PARAMS_FIELD, {
@@ -124,6 +133,8 @@ export class UcxMemoryRegion {
   /**
    * Unregisters the memory: it is the program's own again. Peers must not use it any more: operations that they have
    * begun may still write. Closing twice is harmless.
+   *
+   * @throws {UcxError} if UCX refuses: peers may then go on using the memory, which stays until the process ends
    */
   close(): void {
     this.#registration.close();

@@ -12,7 +12,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { turnIfDue } from "./event_loop.ts";
 import { closeIfDropped, placeOfCall } from "./finalizer.ts";
-import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
+import { ffiPort, NativeArena, nodeBuiltin, runAll } from "../ffi/mod.ts";
 import { checkMade, checkOptions, isNameIn, none, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import type { StridedMemoryView } from "../view/mod.ts";
@@ -389,14 +389,14 @@ export class UcxWorker {
   register(what: Receivable): UcxMemoryRegion {
     this.#open("register memory");
     checkRemoteMemory(this.#context.hasRemoteMemory);
-    const { operations, regions } = this.#resources;
+    const { operations } = this.#resources;
     const operation = operations.take();
     try {
       const buffer = takeMemory(operation, what, "register", this.#context.cuda?.unstaged ?? null);
       this.#open("register memory"); // again: another library's array is called for its memory, and may have closed it
       if (buffer !== null) hostWaits(buffer);
-      const { ucp, context } = this.#context;
-      return new UcxMemoryRegion({ ucp, context, regions, worker: this }, operation);
+      const { context } = this.#context;
+      return new UcxMemoryRegion({ resources: this.#resources, context, worker: this }, operation);
     } finally {
       operation.release();
       operations.returnToPool(operation);
@@ -480,20 +480,22 @@ export class UcxWorker {
     while (this.#resources.watch?.isEnded === false && performance.now() < end) await pause(1);
   }
 
-  // law ucx/UcxWorker.abort: ucx/order, ucx/probe
+  // law ucx/UcxWorker.abort: ucx/order, ucx/probe, ucx/failing_calls
   /** Closes the worker at once: operations in flight are cancelled, sent messages may not arrive. */
   abort(): void {
     if (this.#handle === 0n) return;
-    this.#resources.answer(this.#progress);
-    this.#connections.abort();
     const reason = new TypeError("The worker was closed");
-    this.#receiver.close(reason);
-    this.#messages.end();
-    this.#arrays.end();
-    for (const active of this.#active) active.release();
-    this.#resources.releaseAll(this.#progress, reason);
-    this.#connections.stopWatching();
-    this.#handle = 0n;
+    runAll([
+      () => this.#resources.answer(this.#progress),
+      () => this.#connections.abort(),
+      () => this.#receiver.close(reason),
+      () => this.#messages.end(),
+      () => this.#arrays.end(),
+      ...this.#active.map((active) => () => active.release()),
+      () => this.#resources.releaseAll(this.#progress, reason),
+      () => this.#connections.stopWatching(),
+      () => this.#handle = 0n,
+    ]);
   }
 
   // law ucx/UcxWorker.accept: ucx/active_messages

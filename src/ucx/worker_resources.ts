@@ -6,12 +6,13 @@
  * @module
  */
 import { UCP_EP_CLOSE_FLAG, UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
+import { failuresOf, throwFirst } from "../ffi/mod.ts";
 import type { ReadableWatch } from "../native/mod.ts";
 import type { DroppedState } from "./finalizer.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type Operation, OperationPool } from "./operation.ts";
 import { Progress } from "./progress.ts";
-import { type Registration, RemoteKeys } from "./remote_memory.ts";
+import { type Registration, type Registrations, RemoteKeys } from "./remote_memory.ts";
 import { isBefore } from "./version.ts";
 
 /** How long a worker that is closed at once may take to answer connecting peers, in milliseconds. */
@@ -52,7 +53,7 @@ export interface WorkerDescription {
 const stuck = new Set<WorkerResources>();
 
 /** The native resources of one worker. */
-export class WorkerResources implements DroppedState {
+export class WorkerResources implements DroppedState, Registrations {
   readonly kind = "UcxWorker";
   readonly madeAt: string;
   readonly ucp: UcpFunctions;
@@ -61,8 +62,8 @@ export class WorkerResources implements DroppedState {
   readonly operations: OperationPool;
   /** Remote memory that endpoints use. */
   readonly keys: RemoteKeys;
-  /** Memory that peers use. */
   readonly regions: Set<Registration> = new Set();
+  readonly refused: Set<Registration> = new Set();
   /**
    * UCX's listeners, also closed ones. UCX destroys them with the worker: of a connection that is being established its
    * own thread uses the listener, at any time and also when that is destroyed, which ended the process.
@@ -83,7 +84,7 @@ export class WorkerResources implements DroppedState {
   /** Callbacks that UCX calls, and memory that it writes to. */
   readonly #adopted: Closable[] = [];
   #isClosed = false;
-  /** Whether UCX could not answer connecting peers before their endpoints were closed, if it was waited for. */
+  /** Whether UCX could not answer connecting peers when it was last waited for; undefined if it never was. */
   #isAnswering: boolean | undefined;
 
   constructor({ ucp, version, requestBytes, madeAt, owner }: WorkerDescription, handle: bigint) {
@@ -133,7 +134,8 @@ export class WorkerResources implements DroppedState {
     if (!this.#isClosed) this.releaseAll(new Progress(this, "event", null), new TypeError("The worker was dropped"));
   }
 
-  // law ucx/WorkerResources.releaseAll: ucx/dropped, ucx/lifecycle, ucx/probe
+  // law ucx/WorkerResources.releaseAll: ucx/dropped, ucx/lifecycle, ucx/probe, ucx/failing_calls,
+  //   ucx/remote_memory
   /**
    * Releases everything at once: operations in flight are cancelled, sent messages may not arrive. The order matters:
    * UCX aborts the process over an endpoint, a message or a key that is released after its worker.
@@ -143,23 +145,26 @@ export class WorkerResources implements DroppedState {
   releaseAll(progress: Progress, reason: unknown): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.answer(progress);
-    for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);
-    for (const message of this.taken) this.discard(progress, message);
-    for (const data of this.borrowed) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);
-    this.#endConnections(progress);
-    const isAnswering = isBefore(this.#version, 14) && this.#isAnswering !== false && this.#flushesLong(progress);
-    progress.stop(reason);
-    for (const one of this.watched) one.close();
-    this.keys.close();
+    const failures = failuresOf([
+      () => this.answer(progress),
+      () => throwFirst(failuresOf(this.endpoints, (endpoint) => this.#abortEndpoint(progress, endpoint))),
+      () => throwFirst(failuresOf(this.taken, (message) => this.discard(progress, message))),
+      () => this.borrowed.forEach((data) => this.ucp.activeMessage.ucp_am_data_release(this.handle, data)),
+      () => this.#endConnections(progress),
+      () => {
+        if (isBefore(this.#version, 14) && this.#isAnswering !== false) this.#isAnswering = this.#flushesLong(progress);
+      },
+      () => progress.stop(reason),
+      ...this.watched.map((one) => () => one.close()),
+      () => this.keys.close(),
+    ], (step) => step());
     // A message that is still arriving cannot be taken from UCX 1.13, which would abort the process with a failed
     // assertion.
-    const isArriving = this.#isReceiving;
-    const isStuck = isArriving || isAnswering;
-    const isDone = !isStuck && !this.#leavesRegistrations();
-    if (isStuck) stuck.add(this);
-    else this.#destroy();
-    this.#owner.forget(this, isDone);
+    const isStuck = this.#isReceiving || this.#isAnswering === true;
+    if (!isStuck) failures.push(...this.#destroy());
+    if (isStuck || this.refused.size > 0) stuck.add(this);
+    this.#owner.forget(this, !isStuck && !this.#leavesRegistrations());
+    throwFirst(failures);
   }
 
   // law ucx/WorkerResources.endConnections: ucx/listener
@@ -179,12 +184,12 @@ export class WorkerResources implements DroppedState {
 
   // law ucx/WorkerResources.leavesRegistrations: ucx/endpoint
   /**
-   * Whether UCX may have left memory registered: since 1.14 it forgets that of sends which were given up after they had
-   * been announced (a rendezvous). Builds with assertions, as Debian and Ubuntu make them, abort the process if the
-   * context is then freed (`region->refcount == 0`; seen with 1.16.0 and 1.18.1).
+   * Whether UCX may have left memory registered: what it refused to unregister, and since 1.14 that of sends which were
+   * given up after they had been announced (a rendezvous). Builds with assertions, as Debian and Ubuntu make them,
+   * abort the process if the context is then freed (`region->refcount == 0`; seen with 1.16.0 and 1.18.1).
    */
   #leavesRegistrations(): boolean {
-    return this.operations.hasGivenUp && !isBefore(this.#version, 14);
+    return this.refused.size > 0 || (this.operations.hasGivenUp && !isBefore(this.#version, 14));
   }
 
   #abortEndpoint(progress: Progress, handle: bigint): void {
@@ -247,12 +252,14 @@ export class WorkerResources implements DroppedState {
   }
 
   // law ucx/WorkerResources.destroy: ucx/endpoint
-  #destroy(): void {
+  /** @returns the errors of memory that UCX refuses to unregister */
+  #destroy(): unknown[] {
     for (const listener of this.listeners) listener.destroy();
     this.ucp.worker.ucp_worker_destroy(this.handle);
     for (const operation of this.operations.pending()) operation.release(); // UCX has forgotten them
     this.operations.close();
-    for (const region of this.regions) region.close();
+    const failures = failuresOf(this.regions, (region) => region.close());
     for (const one of this.#adopted) one.close();
+    return failures;
   }
 }

@@ -61,12 +61,12 @@ export class ListeningSocket {
    */
   stop(): void {
     const { epoll_create1, epoll_ctl, dup3, close } = libc().files;
+    using arena = new NativeArena();
+    const { address } = arena.bytes(16); // an epoll_event without events
     const inert = epoll_create1(EPOLL.CLOEXEC);
     if (inert < 0) return; // no descriptor is left: it goes on listening
     dup3(inert, this.#fd, EPOLL.CLOEXEC);
     close(inert);
-    using arena = new NativeArena();
-    const { address } = arena.bytes(16); // an epoll_event without events
     for (const set of this.#sets) epoll_ctl(set, EPOLL_CTL.ADD, this.#fd, address);
     this.#last = this.#connections();
   }

@@ -392,6 +392,16 @@ export const ucxMutations: readonly Mutation[] = [
       "A connection that the other side used and closed at once fails before it is established.",
     ],
   ]),
+  ...law("ucx/EndpointLifecycle.leave", [
+    ["      this.#leaving.catch(() => {});", "", "A worker that is closed where there is no memory ends the program."],
+  ]),
+  ...law("ucx/Connections.abort", [
+    [
+      "listener.close().catch(() => {})",
+      "void listener.close()",
+      "A worker that listens and is closed where there is no memory ends the program.",
+    ],
+  ]),
   ...law("ucx/EndpointLifecycle.abort", [
     [
       "    void this.#closeNow?.(); // it may be letting UCX connect\n",
@@ -986,7 +996,13 @@ export const ucxMutations: readonly Mutation[] = [
     ["    else progress.abandon(receive);\n", "", "The same, of large messages."],
   ]),
   ...law("ucx/Registration.close", [
-    ["if (!this.#all.delete(this)) return;", "this.#all.delete(this);", "Memory is unregistered twice."],
+    ["if (!regions.delete(this)) return;", "regions.delete(this);", "Memory is unregistered twice."],
+    ["    refused.add(this);\n", "", "A context is freed with memory that UCX has refused to unregister."],
+    [
+      'checkStatus("ucp_mem_unmap", ucp.memory.ucp_mem_unmap(this.#context, this.#handle))',
+      "ucp.memory.ucp_mem_unmap(this.#context, this.#handle)",
+      "Peers write to memory that was freed.",
+    ],
   ]),
   ...law("ucx/UcxRemoteKey.retainRange", [
     ["    this.#users++;\n", "", "UCX uses a freed key."],
@@ -1293,33 +1309,35 @@ export const ucxMutations: readonly Mutation[] = [
       "A context is freed before one of its workers.",
     ],
     ["if (!this.#mustStay) ", "", "A context is freed while a worker that UCX cannot release uses it."],
+    ["    throwFirst(failures);\n", "", "Nobody is told that there was no memory to close a worker."],
   ]),
   ...law("ucx/WorkerResources.closeEndpoint", [
     ["    this.endpoints.delete(handle);\n", "", "A closed endpoint is released twice."],
   ]),
   ...law("ucx/WorkerResources.releaseAll", [
     [
-      "    for (const endpoint of this.endpoints) this.#abortEndpoint(progress, endpoint);\n",
-      "",
+      "this.#abortEndpoint(progress, endpoint)",
+      "void endpoint",
       "The endpoints of a worker that was dropped are never closed.",
     ],
     [
-      "    for (const message of this.taken) this.discard(progress, message);\n",
-      "",
+      "this.discard(progress, message)",
+      "void message",
       "A message that was taken and dropped is never freed.",
     ],
     [
-      "    for (const data of this.borrowed) this.ucp.activeMessage.ucp_am_data_release(this.handle, data);\n",
-      "",
+      "this.ucp.activeMessage.ucp_am_data_release(this.handle, data)",
+      "void data",
       "Data of a message that was dropped are never freed.",
     ],
-    ["    for (const one of this.watched) one.close();\n", "", "A descriptor for each worker stays open."],
-    ["    this.keys.close();\n", "", "UCX frees a key that was freed with its worker."],
+    ["      ...this.watched.map((one) => () => one.close()),\n", "", "A descriptor for each worker stays open."],
+    ["      () => this.keys.close(),\n", "", "UCX frees a key that was freed with its worker."],
     [
-      "    if (isStuck) stuck.add(this);\n    else this.#destroy();",
-      "    this.#destroy();",
+      "    if (!isStuck) failures.push(...this.#destroy());\n    if (isStuck || this.refused.size > 0) stuck.add(this);\n",
+      "    failures.push(...this.#destroy());\n",
       "A message arrives in freed memory.",
     ],
+    ["    throwFirst(failures);\n", "", "Nobody is told of memory that UCX has refused to unregister."],
   ]),
   ...law("ucx/MessageQueue.putBack", [
     [
@@ -1459,7 +1477,11 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/UcxWorker.abort", [
-    ["    this.#receiver.close(reason);\n", "", "A receive that waits for its memory begins after its worker is gone."],
+    [
+      "      () => this.#receiver.close(reason),\n",
+      "",
+      "A receive that waits for its memory begins after its worker is gone.",
+    ],
   ]),
   ...law("ucx/UcxWorker.constructor", [
     ["    failed.defer(() => resources.close());\n", "", "A worker that could not be made keeps its descriptors."],

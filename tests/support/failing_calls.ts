@@ -18,7 +18,7 @@ export class FailingCalls implements Disposable {
   /** How often each function was called since the last {@linkcode failNth}. */
   readonly counts: Map<string, number> = new Map();
   readonly #restore = new DisposableStack();
-  #failing: { readonly call: string; readonly nth: number; readonly answer: () => unknown } | null = null;
+  #failing: { call: string; nth: number; answer: () => unknown; isLasting: boolean } | null = null;
 
   /** @param functions the library's functions, which all users of it share @param table describes them */
   constructor(functions: object, table: SymbolTable) {
@@ -44,6 +44,11 @@ export class FailingCalls implements Disposable {
     this.#fail(call, nth, () => answer);
   }
 
+  /** As {@linkcode failNth}, for all calls from now on. */
+  failAll(call: string, answer: unknown): void {
+    this.#fail(call, 1, () => answer, true);
+  }
+
   /** As {@linkcode failNth}, for a function of the C library that sets `errno` and returns -1. */
   failNthWith(call: string, nth: number, code: number): void {
     const place = new DataView(ffiPort().memory(libc().sockets.__errno_location(), 4));
@@ -62,9 +67,9 @@ export class FailingCalls implements Disposable {
     this.#restore.dispose();
   }
 
-  #fail(call: string, nth: number, answer: () => unknown): void {
+  #fail(call: string, nth: number, answer: () => unknown, isLasting = false): void {
     this.counts.clear();
-    this.#failing = { call, nth, answer };
+    this.#failing = { call, nth, answer, isLasting };
   }
 
   #counted(name: string, call: AnyFunction): AnyFunction {
@@ -72,7 +77,8 @@ export class FailingCalls implements Disposable {
       const count = (this.counts.get(name) ?? 0) + 1;
       this.counts.set(name, count);
       const failing = this.#failing;
-      return failing?.call === name && failing.nth === count ? failing.answer() : call(...args);
+      const isNow = failing !== null && (failing.isLasting || failing.nth === count);
+      return isNow && failing.call === name ? failing.answer() : call(...args);
     };
   }
 }

@@ -57,7 +57,7 @@ const programs: Record<string, (one: UcxWorker, other: UcxWorker) => Promise<voi
   },
 };
 
-/** Not failed here: UCX would keep what is closed or unmapped, and end the process later. */
+/** Not failed here: UCX keeps what is not closed or unmapped, and with it the descriptors of its worker or context. */
 const closes = new Set(["ucp_ep_close_nbx", "ucp_mem_unmap"]);
 
 /** Calls that these programs can do without: a worker polls, and a close is not announced to the other side. */
@@ -130,6 +130,39 @@ test("where there is no memory for what UCX prints, or for a worker, that is an 
     assert(openFiles() <= before, `allocation ${nth}`);
   }
   assert(nth > 5);
+});
+
+test("a worker that is closed at once where there is no memory ends all that it can, and so does its context", async () => {
+  const inFlight = 64; // a block of operations: closing needs more
+  for (const listens of [false, true]) {
+    let nth = -1; // which fails; 0: all
+    for (let hasFailed = true; hasFailed && nth < 8;) {
+      const ucx = Ucx.open();
+      const [one, other] = [ucx.createWorker(), ucx.createWorker()];
+      const [here] = await Promise.all([one.connect(other.address), other.connect(one.address)]);
+      if (listens) other.listen();
+      await Promise.all([here.send(new Uint8Array(1)), other.recv(new Uint8Array(1))]);
+      const receives = Promise.allSettled(Array.from({ length: inFlight }, () => other.recv(new Uint8Array(1))));
+      using calls = new FailingCalls(libc(), { loading: tables.loading });
+      if (++nth === 0) calls.failAll("calloc", 0n);
+      else calls.failNth("calloc", nth, 0n);
+      const { thrown, stray } = await errorsOf(async () => {
+        await null;
+        if (nth % 2 === 0) other.abort();
+        else ucx.close();
+      });
+      hasFailed = calls.hasFailed;
+      calls.failNth("", 0, 0);
+      assertEquals(stray, [], `allocation ${nth}`);
+      if (nth <= 2) assertInstanceOf(thrown, FfiError, String(thrown)); // later ones are of calls that report nothing
+      const outcomes = await receives;
+      assertEquals(outcomes.filter(({ status }) => status === "rejected").length, inFlight, `allocation ${nth}`);
+      other.abort();
+      ucx.close();
+      assert(one.isClosed && other.isClosed && ucx.isClosed);
+    }
+    assert(nth > 2);
+  }
 });
 
 test("a message for whose header there is no memory is refused, and a close does not wait for it", async () => {

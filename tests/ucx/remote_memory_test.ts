@@ -6,10 +6,14 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { ffiPort, littleEndian } from "../../src/ffi/mod.ts";
+import { libc as tables } from "../../bindings/libc.ts";
+import { ucp } from "../../bindings/ucp.ts";
+import { ffiPort, libc, littleEndian } from "../../src/ffi/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import { openUcp } from "../../src/ucx/library.ts";
 import type { AtomicOperation } from "../../src/ucx/remote_access.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import type { UcxRemoteKey } from "../../src/ucx/remote_memory.ts";
@@ -17,6 +21,7 @@ import { Ucx } from "../../src/ucx/ucx.ts";
 import { isBefore } from "../../src/ucx/version.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { patiently, startScript } from "../support/child.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 import { check, fc } from "../support/property.ts";
 import { contentOf } from "../support/ucx_messages.ts";
 import { openScripted } from "./scripted_endpoint.ts";
@@ -319,6 +324,31 @@ test("registered memory lives although its buffer is closed, until the region is
   await Promise.all([user.close(), owner.close()]); // which also closes the second
   second.close();
   assertThrows(() => owner.register(new Uint8Array(1)), TypeError, "the worker is closed");
+});
+
+test("memory that UCX refuses to unregister is not freed, nor is its context, and that is an error", () => {
+  using calls = new FailingCalls(openUcp().functions, { memory: ucp.memory, opening: ucp.opening });
+  using frees = new FailingCalls(libc(), { loading: tables.loading });
+  for (const isByWorker of [false, true]) {
+    const ucx = Ucx.open({ config: { TLS: "sm" } });
+    const owner = ucx.createWorker();
+    const [first, second] = [0, 1].map(() => {
+      using buffer = new HostMemoryResource().allocate(64);
+      return owner.register(buffer);
+    });
+    assert(first !== undefined && second !== undefined);
+    calls.failNth("ucp_mem_unmap", 1, -3); // UCS_ERR_IO_ERROR
+    frees.failNth("", 0, 0);
+    const close = () => isByWorker ? owner.abort() : first.close();
+    assertThrows(close, UcxError, "ucp_mem_unmap failed with UCS_ERR_IO_ERROR");
+    if (!isByWorker) assertEquals(frees.counts.get("free"), undefined);
+    assert(first.isClosed);
+    first.close(); // once
+    second.close();
+    if (!isByWorker) assertEquals(frees.counts.get("free"), 1);
+    ucx.close();
+    assertEquals([calls.counts.get("ucp_mem_unmap"), calls.counts.get("ucp_cleanup")], [2, undefined]);
+  }
 });
 
 test("a key that is closed after its worker is harmless, and so is one that is never closed", async () => {

@@ -1,9 +1,10 @@
 /** Another library's listening socket: it stops listening, its connections end, and its descriptors stay valid. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { EPOLL_CTL, errno, SO, SOCK, SOL } from "../../bindings/libc.ts";
-import { attempt, libc, NativeArena } from "../../src/ffi/mod.ts";
+import { EPOLL_CTL, errno, libc as tables, SO, SOCK, SOL } from "../../bindings/libc.ts";
+import { attempt, FfiError, libc, NativeArena } from "../../src/ffi/mod.ts";
 import { DescriptorSet, ListeningSocket, nextDescriptor } from "../../src/unix/mod.ts";
+import { FailingCalls } from "../support/failing_calls.ts";
 
 const { accept4, bind, connect, getsockname, listen, recv, setsockopt, socket } = libc().sockets;
 const { close, epoll_ctl } = libc().files;
@@ -83,6 +84,18 @@ test("connections of another socket that has the port since do not end with it",
   for (const { client, server } of [old, ...later]) [client, server].forEach((fd) => close(fd));
   for (const fd of [first.fd, next]) close(fd);
   set.close();
+});
+
+test("where there is no memory to stop it, it goes on listening", () => {
+  const from = nextDescriptor();
+  const { fd, port } = listening(0);
+  const found = ListeningSocket.find(from, isAt(port));
+  using calls = new FailingCalls(libc(), { loading: tables.loading });
+  calls.failNth("calloc", 1, 0n);
+  assertThrows(() => found?.stop(), FfiError, "calloc returned NULL");
+  const client = connected(port);
+  assert(client >= 0);
+  for (const one of [fd, client]) close(one);
 });
 
 test("its port is free once it is stopped, and its number stays taken, in the sets that it was in", () => {
