@@ -15,13 +15,12 @@
  *
  * @module
  */
-export { endsBeyondMemory, isAddress, isFarFromEnds, lowHalf } from "./address.ts";
+export { endsBeyondMemory, exactAddress, isAddress, isFarFromEnds, lowHalf } from "./address.ts";
 export { allocate, NativeArena, type Out } from "./arena.ts";
 export { constantName } from "./constant_name.ts";
 export { cString, decodeText, readCString, readField, readString } from "./c_string.ts";
 export { DeferredFinalizer, type FinalizerState } from "./deferred_finalizer.ts";
 export { littleEndian } from "./endian.ts";
-export { exactAddress } from "./exact_address.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt, resizableBufferError, tooLongForArray } from "./errors.ts";
 export {
   blobName,

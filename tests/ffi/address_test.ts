@@ -4,7 +4,7 @@
 import { assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
-import { exactAddress } from "../../src/ffi/exact_address.ts";
+import { exactAddress } from "../../src/ffi/address.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc } from "../support/property.ts";
