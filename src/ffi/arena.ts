@@ -23,20 +23,7 @@ interface Chunk {
 const chunkBytes = 4096;
 
 /** One description per scalar, so that every slot of a kind shares one class. */
-const slots: { readonly [S in CScalar]: { readonly value: S } } = {
-  i8: { value: "i8" },
-  u8: { value: "u8" },
-  i16: { value: "i16" },
-  u16: { value: "u16" },
-  i32: { value: "i32" },
-  u32: { value: "u32" },
-  i64: { value: "i64" },
-  u64: { value: "u64" },
-  f32: { value: "f32" },
-  f64: { value: "f64" },
-  size: { value: "size" },
-  ptr: { value: "ptr" },
-};
+const slots = new Map<CScalar, StructDescription>();
 
 /**
  * A growing region of zeroed native memory. C may keep pointers into it until it is closed; views into it must not be
@@ -61,8 +48,8 @@ export class NativeArena {
 
   /** A slot for one value. */
   out<S extends CScalar>(type: S): Out<S> {
-    const slot: StructDescription = slots[type];
-    return this.struct(slot) as unknown as Out<S>; // slots[type] describes exactly this
+    const slot = slots.getOrInsertComputed(type, (value) => ({ value }));
+    return this.struct(slot) as unknown as Out<S>; // the slot of its type describes exactly this
   }
 
   /** A zeroed struct. */
