@@ -103,7 +103,7 @@ class BunPort implements FfiPort {
 
   bind<G extends SymbolTable[string]>(path: string, handle: bigint, group: G): FunctionGroup<G> {
     // To dlsym, handle 0n is RTLD_DEFAULT: what the process itself would call, which is the C library's functions.
-    this.#dlsym ??= this.#open("libc.so.6", { dlsym: { args: ["ptr", "buffer"], returns: "ptr" } }).dlsym;
+    this.#dlsym ??= this.#bindDlsym();
     const found: Record<string, BunSymbol & { readonly ptr: number }> = {};
     const absent: Record<string, null> = {};
     for (const [name, { args, returns, optional }] of Object.entries(group)) {
@@ -129,15 +129,12 @@ class BunPort implements FfiPort {
     return { args: plain.map(bunType), returns: bunType(returns) };
   }
 
-  #open<G extends SymbolTable[string]>(path: string, group: G): FunctionGroup<G> {
-    const symbols: Record<string, BunSymbol> = {};
-    for (const [name, { args, returns }] of Object.entries(group)) {
-      symbols[name] = { args: args.map(bunType), returns: bunType(returns) };
-    }
+  #bindDlsym(): (handle: bigint, name: Uint8Array<ArrayBuffer>) => bigint {
     try {
-      return this.#ffi.dlopen(path, symbols).symbols as FunctionGroup<G>;
+      const { symbols } = this.#ffi.dlopen("libc.so.6", { dlsym: this.#symbol(["ptr", "buffer"], "ptr") });
+      return Reflect.get(symbols, "dlsym");
     } catch (error) {
-      throw new FfiError(`Cannot bind ${path}: ${error instanceof Error ? error.message : error}`, { cause: error });
+      throw new FfiError(`Cannot bind libc.so.6: ${error instanceof Error ? error.message : error}`, { cause: error });
     }
   }
 
