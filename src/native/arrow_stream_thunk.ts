@@ -13,7 +13,7 @@ import {
 } from "../../bindings/arrow.ts";
 import type { StructDescription } from "../../bindings/abi.ts";
 import { type FfiPort, ffiPort, layoutOf, libc, littleEndian, struct } from "../ffi/mod.ts";
-import { instructions, mapExecutable } from "./machine_code.ts";
+import { instructions, int32, mapExecutable } from "./machine_code.ts";
 import { portOfMainThread } from "./release_thunk.ts";
 
 /** The target of an exported stream's `private_data`. The release callback increments `released`. */
@@ -93,47 +93,44 @@ function machineCode(port: FfiPort): Readonly<Record<StreamKind, StreamThunks>> 
 /** The same functions in JavaScript. Exported for its test: unused where machine code is allowed. */
 export function streamCallbacks(port: FfiPort, kind: StreamKind): StreamThunks {
   const { schema, next, context } = shapesOf(kind);
-  const pointer = (address: bigint, offset: number) => new DataView(port.memory(address + BigInt(offset), 8));
+  const pointers = (address: bigint, at: number, count = 1) =>
+    new DataView(port.memory(address + BigInt(at), 8 * count));
+  const stateOf = (stream: bigint) => pointers(stream, context).getBigUint64(0, littleEndian);
   const take = ({ list, size, atEnd }: TakeShape) =>
     port.callback({ args: ["ptr", "ptr"], returns: "i32" }, (stream, out) => {
-      const at = pointer(pointer(stream, context).getBigUint64(0, littleEndian), list);
-      const item = at.getBigUint64(0, littleEndian);
-      const end = pointer(pointer(stream, context).getBigUint64(0, littleEndian), list + 8).getBigUint64(
-        0,
-        littleEndian,
-      );
-      if (item < end) {
+      const items = pointers(stateOf(stream), list, 2);
+      const item = items.getBigUint64(0, littleEndian);
+      if (item < items.getBigUint64(8, littleEndian)) {
         libc().memory.memcpy(out, item, BigInt(size));
-        at.setBigUint64(0, item + BigInt(size), littleEndian);
+        items.setBigUint64(0, item + BigInt(size), littleEndian);
         return 0;
       }
       if ("error" in atEnd) return atEnd.error;
-      pointer(out, atEnd.clear).setBigUint64(0, 0n, littleEndian);
+      pointers(out, atEnd.clear).setBigUint64(0, 0n, littleEndian);
       return 0;
     }).address;
   const get_last_error = port.callback(
     { args: ["ptr"], returns: "ptr" },
-    (stream) => struct(StreamState).at(pointer(stream, context).getBigUint64(0, littleEndian)).error,
+    (stream) => struct(StreamState).at(stateOf(stream)).error,
   ).address;
   return { get_schema: take(schema), get_next: take(next), get_last_error };
 }
 
 /** x86-64, System V: the stream's address arrives in rdi, the destination's in rsi. Offsets are below 120. */
 export function x8664Take({ context, list, size, atEnd }: TakeShape): Uint8Array<ArrayBuffer> {
-  const word = (value: number) => [value & 255, value >> 8 & 255, value >> 16 & 255, value >> 24 & 255];
   const taken = [
     ...[0x48, 0x89, 0xf7], // mov rdi, rsi
     ...[0x48, 0x89, 0xce], // mov rsi, rcx
-    ...[0xb9, ...word(size)], // mov ecx, size
+    ...[0xb9, ...int32(size)], // mov ecx, size
     ...[0xf3, 0xa4], // rep movsb: leaves rsi at the end of the item
     ...[0x48, 0x89, 0x70, list], // mov [rax + list], rsi
     ...[0x31, 0xc0], // xor eax, eax
     0xc3, // ret
   ];
   const over = "error" in atEnd
-    ? [0xb8, ...word(atEnd.error), 0xc3] // mov eax, error; ret
+    ? [0xb8, ...int32(atEnd.error), 0xc3] // mov eax, error; ret
     // mov qword ptr [rsi + clear], 0; xor eax, eax; ret
-    : [0x48, 0xc7, 0x46, atEnd.clear, ...word(0), 0x31, 0xc0, 0xc3];
+    : [0x48, 0xc7, 0x46, atEnd.clear, ...int32(0), 0x31, 0xc0, 0xc3];
   return new Uint8Array([
     ...[0x48, 0x8b, 0x47, context], // mov rax, [rdi + context]
     ...[0x48, 0x8b, 0x48, list], // mov rcx, [rax + list]

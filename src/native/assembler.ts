@@ -6,7 +6,7 @@
  */
 import { ffiPort } from "../ffi/mod.ts";
 import { aarch64Vector } from "./aarch64_vectors.ts";
-import { instructions, mapExecutable } from "./machine_code.ts";
+import { instructions, int32, mapExecutable } from "./machine_code.ts";
 import type { VectorOperation, VectorSide } from "./vector_registers.ts";
 import { x8664Vector } from "./x8664_vectors.ts";
 
@@ -174,10 +174,6 @@ function atOffset(register: number, base: number, offset: number): number[] {
 /** A 64-bit instruction with two registers. */
 function withRegister(opcode: number, register: number, other: number): number[] {
   return [0x48 | register >> 3 << 2 | other >> 3, opcode, 0xc0 | (register & 7) << 3 | other & 7];
-}
-
-function int32(value: number): number[] {
-  return [value & 255, value >> 8 & 255, value >> 16 & 255, value >> 24 & 255];
 }
 
 /** The opcodes that move data between memory and rax or xmm0, which are both number 0. */

@@ -39,6 +39,11 @@ export function mapExecutable(functions: readonly Uint8Array[]): bigint[] | null
   return null;
 }
 
+/** The bytes of a 32-bit number in an instruction of x86-64. */
+export function int32(value: number): number[] {
+  return [value & 255, value >> 8 & 255, value >> 16 & 255, value >> 24 & 255];
+}
+
 /** Code for an architecture with 32-bit instructions, such as arm64. */
 export function instructions(words: readonly number[]): Uint8Array<ArrayBuffer> {
   const code = new DataView(new ArrayBuffer(words.length * 4));

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { int32 } from "./machine_code.ts";
 import type { Computation, VectorOperation, VectorSide } from "./vector_registers.ts";
 
 /** An opcode of map 0f: its prefix, 66, f2, f3 or none, and its bytes, which begin with 38 or 3a for those maps. */
@@ -258,8 +259,7 @@ export function x8664Vector(operation: VectorOperation, sides: Readonly<Record<V
     const [name, register, side, offset] = operation;
     const rex = 0x40 | register >> 3 << 2;
     const modes = 0x80 | (register & 7) << 3 | sides[side];
-    const bytes = [offset & 255, offset >> 8 & 255, offset >> 16 & 255, offset >> 24];
-    return [...rex === 0x40 ? [] : [rex], 0x0f, name === "readVector" ? 0x10 : 0x11, modes, ...bytes]; // movups
+    return [...rex === 0x40 ? [] : [rex], 0x0f, name === "readVector" ? 0x10 : 0x11, modes, ...int32(offset)]; // movups
   }
   const [, name, into, [one = 0, other = 0, last = 0], count] = operation;
   return encoders[name](into, one, other, last, count);
