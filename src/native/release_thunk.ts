@@ -58,11 +58,8 @@ export function releaseThunks(): ReleaseThunks {
 
 function machineCode(port: FfiPort): ReleaseThunks | null {
   const encode = port.platform.arch === "aarch64" ? aarch64Thunk : x8664Thunk;
-  const names = Object.keys(shapes) as (keyof typeof shapes)[]; // its own keys
-  const addresses = mapExecutable(names.map((name) => encode(shapes[name])));
-  if (addresses === null) return null;
-  const byShape = new Map<ThunkShape, bigint>(names.map((name, i) => [shapes[name], addresses[i] ?? 0n]));
-  return { address: each((shape) => byShape.get(shape) ?? 0n), kind: "machine code" };
+  const addresses = mapExecutable(Object.values(shapes).map(encode));
+  return addresses === null ? null : { address: each((_, i) => addresses[i] ?? 0n), kind: "machine code" };
 }
 
 // law native/portOfMainThread: native/release_thunk
@@ -88,15 +85,9 @@ export function callbacks(port: FfiPort): ReleaseThunks {
   return { address, kind: "callback" };
 }
 
-function each(make: (shape: ThunkShape) => bigint): ReleaseThunks["address"] {
-  return {
-    DLManagedTensor: make(shapes.DLManagedTensor),
-    DLManagedTensorVersioned: make(shapes.DLManagedTensorVersioned),
-    ArrowSchema: make(shapes.ArrowSchema),
-    ArrowArray: make(shapes.ArrowArray),
-    ArrowArrayStream: make(shapes.ArrowArrayStream),
-    ArrowDeviceArrayStream: make(shapes.ArrowDeviceArrayStream),
-  };
+function each(make: (shape: ThunkShape, index: number) => bigint): ReleaseThunks["address"] {
+  const made = Object.entries(shapes).map(([name, shape], i) => [name, make(shape, i)]);
+  return Object.fromEntries(made) as ReleaseThunks["address"]; // all shapes by their names
 }
 
 // law native/x8664Thunk: native/release_thunk
