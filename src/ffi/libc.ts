@@ -24,6 +24,16 @@ export function libc(): Libc {
   return opened;
 }
 
+/** A function that not every glibc has; null where this one lacks it. */
+export function ifPresent<F>(find: (libc: Libc) => F): F | null {
+  try {
+    return find(libc());
+  } catch (error) {
+    if (error instanceof FfiError) return null;
+    throw error;
+  }
+}
+
 function open(): Libc {
   const { os, arch } = ffiPort().platform;
   if (os !== "linux" || arch === "other") {

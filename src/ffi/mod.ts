@@ -33,7 +33,7 @@ export {
   systemErrorOf,
 } from "./file_contents.ts";
 export { describeHostMemory } from "./host_memory.ts";
-export { type Libc, libc } from "./libc.ts";
+export { ifPresent, type Libc, libc } from "./libc.ts";
 export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";
 export { nodeBuiltin } from "./node_builtin.ts";
 export { ownBuffer, ownLength, ownOffset, ownSize } from "./own_extent.ts";

@@ -5,12 +5,15 @@
  *
  * @module
  */
-import { FfiError, libc, readTextFile } from "../ffi/mod.ts";
+import { ifPresent, type Libc, readTextFile } from "../ffi/mod.ts";
 
 /** Of `close_range`: descriptors are closed in children, not here (linux/close_range.h). */
 const CLOSE_RANGE_CLOEXEC = 4;
 const O_CLOEXEC = 0o2000000;
 const [first, last] = [3, 0xffff_ffff];
+
+/** Found at its first use. */
+let closeRange: Libc["ranges"]["close_range"] | null | undefined;
 
 /** Inherited descriptors have low numbers. */
 const mostInherited = 256;
@@ -35,7 +38,7 @@ function isInherited(fd: number): boolean {
  * tell which ones are libucp's. Linux before 5.11 and glibc before 2.34 cannot do it. Takes about a microsecond.
  */
 export function keepFromChildren(): void {
-  const closeRange = keeper ??= findKeeper();
+  if (closeRange === undefined) closeRange = ifPresent(({ ranges }) => ranges.close_range);
   if (closeRange === null) return;
   let start = first;
   for (const fd of inherited ?? []) {
@@ -43,15 +46,4 @@ export function keepFromChildren(): void {
     start = fd + 1;
   }
   closeRange(start, last, CLOSE_RANGE_CLOEXEC);
-}
-
-let keeper: ((first: number, last: number, flags: number) => number) | null | undefined;
-
-function findKeeper(): typeof keeper & (object | null) {
-  try {
-    return libc().ranges.close_range;
-  } catch (error) {
-    if (error instanceof FfiError) return null; // an older glibc
-    throw error;
-  }
 }

@@ -3,22 +3,12 @@
  *
  * @module
  */
-import { FfiError, libc } from "../ffi/mod.ts";
+import { ifPresent } from "../ffi/mod.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 
 // law unix/openProcess: unix/descriptor_set
 /** Opens the process that has this PID now; null if there is none, or the system has no such descriptors. */
 export function openProcess(pid: number): FileDescriptor | null {
-  const open = pidfdOpen();
-  const fd = open === null ? -1 : open(pid, 0);
+  const fd = ifPresent(({ processes }) => processes.pidfd_open)?.(pid, 0) ?? -1;
   return fd < 0 ? null : FileDescriptor.adopt(fd);
-}
-
-function pidfdOpen(): ((pid: number, flags: number) => number) | null {
-  try {
-    return libc().processes.pidfd_open;
-  } catch (error) {
-    if (error instanceof FfiError) return null; // an older glibc
-    throw error;
-  }
 }
