@@ -53,8 +53,10 @@ export class UnixListener {
       const { address, length } = writeAddress(arena, path);
       const { number } = descriptor;
       const bound = attempt(() => libc().sockets.bind(number, address, length));
-      const isFile = !path.startsWith("@"); // other names end with the process that has them
-      const hint = isFile ? "If no process listens there any more, remove the file" : "A process listens there";
+      // A name that is not a file ends with the process that has it.
+      const hint = isAbstract(path)
+        ? "A process listens there"
+        : "If no process listens there any more, remove the file";
       if (bound < 0) {
         throw new SystemError(`listen on ${path}`, "bind", -bound, bound === -errno.EADDRINUSE ? hint : "");
       }

@@ -8,11 +8,8 @@
  *
  * @module
  */
-import { AF, SOCK } from "../../bindings/libc.ts";
+import { AF, SHUT, SOCK } from "../../bindings/libc.ts";
 import { attempt, cString, ffiPort, libc, NativeArena, SystemError } from "../ffi/mod.ts";
-
-/** Shuts down both directions (sys/socket.h). */
-const SHUT_RDWR = 2;
 
 /** A signal that native code gives once. */
 export interface Wakeup {
@@ -60,7 +57,7 @@ export function createWakeup(): Wakeup {
     signalled,
     cancel: () => void files.close(closing),
     abandon: () => {
-      if (isListening) sockets.shutdown(listening, SHUT_RDWR);
+      if (isListening) sockets.shutdown(listening, SHUT.RDWR);
     },
   };
 }

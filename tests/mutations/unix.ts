@@ -149,7 +149,7 @@ export const unixMutations: readonly Mutation[] = [
     ["    files.close(listening);\n", "", "Every wait leaves a file open."],
     ["cancel: () => void files.close(closing)", "cancel: () => {}", "A cancelled wait never settles."],
     [
-      "if (isListening) sockets.shutdown(listening, SHUT_RDWR);",
+      "if (isListening) sockets.shutdown(listening, SHUT.RDWR);",
       "files.close(closing);",
       "A file descriptor of the program is closed.",
     ],
