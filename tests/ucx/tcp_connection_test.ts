@@ -4,7 +4,8 @@ import { connect, createServer } from "node:net";
 import { afterEach, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { SystemError } from "../../src/ffi/mod.ts";
-import { listenTcp, TcpConnection, type TcpListener } from "../../src/ucx/listen/tcp_connection.ts";
+import type { Acceptor } from "../../src/ucx/listen/acceptor.ts";
+import { listenTcp, TcpConnection } from "../../src/ucx/listen/tcp_connection.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
@@ -12,10 +13,10 @@ import { assertContent, contentOf } from "../support/ucx_messages.ts";
 const never = new AbortController().signal;
 const here = { host: "127.0.0.1", port: 0 };
 
-const opened: TcpListener[] = [];
+const opened: Acceptor[] = [];
 afterEach(() => opened.splice(0).forEach((listener) => listener.close()));
 
-function listen(onConnection: (connection: TcpConnection) => void): TcpListener {
+function listen(onConnection: (connection: TcpConnection) => void): Acceptor {
   const listener = listenTcp(here, onConnection, () => {});
   opened.push(listener);
   return listener;

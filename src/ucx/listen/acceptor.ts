@@ -5,7 +5,7 @@
  */
 import type { HostAndPort } from "./socket_address.ts";
 
-/** Accepts connections on a port. */
+/** Accepts connections on a port, until it is closed. */
 export interface Acceptor extends HostAndPort {
   close(): void;
 }

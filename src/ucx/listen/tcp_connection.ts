@@ -8,6 +8,7 @@ import { errno, MSG, SHUT, SO, SOCK, SOL } from "../../../bindings/libc.ts";
 import { attempt, libc, NativeArena, nodeBuiltin, SystemError } from "../../ffi/mod.ts";
 import { watchReadable } from "../../native/mod.ts";
 import { FileDescriptor, untilReady } from "../../unix/mod.ts";
+import type { Acceptor } from "./acceptor.ts";
 import {
   formatHostAndPort,
   type HostAndPort,
@@ -113,11 +114,6 @@ export class TcpConnection {
   }
 }
 
-/** A port with a listener. */
-export interface TcpListener extends HostAndPort {
-  close(): void;
-}
-
 // law ucx/listenTcp: ucx/tcp_connection
 /**
  * Listens, and keeps the process alive.
@@ -130,7 +126,7 @@ export function listenTcp(
   at: HostAndPort,
   onConnection: (connection: TcpConnection) => void,
   onShortage: () => void,
-): TcpListener {
+): Acceptor {
   const { sockets } = libc();
   using arena = new NativeArena();
   const address = writeSocketAddress(arena, at);
