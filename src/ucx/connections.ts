@@ -16,7 +16,7 @@ import { abortable, checkDescriptorsLeft, keepFromChildren } from "../unix/mod.t
 import { checkOf, isIntact, processOf, versionOf } from "./address.ts";
 import { checkVersions, type ConnectAttempt, explainFailure } from "./listen/connect_failure.ts";
 import { type EndpointContext, UcxEndpoint } from "./endpoint.ts";
-import { checkStatus, UcxError } from "./error.ts";
+import { advice, checkStatus, UcxError } from "./error.ts";
 import { KeepaliveTimer } from "./keepalive_timer.ts";
 import { checkLimits, greetingLimit, type LimitOptions, timeLimit } from "./limit.ts";
 import { checkListenOptions, type ListenOptions, UcxListener } from "./listen/listener.ts";
@@ -35,7 +35,6 @@ import {
   writeSocketAddress,
 } from "./listen/socket_address.ts";
 import { isKey } from "./remote_memory.ts";
-import { advice } from "./status.ts";
 import { writeFields } from "./struct_fields.ts";
 import { UnreportedPeers } from "./unreported_peers.ts";
 import { PendingConnections } from "./listen/pending_connections.ts";

@@ -35,10 +35,9 @@ import { checkBoolean, checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { UcxActiveMessage } from "./active_messages/active_messages.ts";
 import type { MessageQueue } from "./active_messages/message_queue.ts";
 import type { EndpointOperations, WorkerParts } from "./endpoint_operations.ts";
-import { UcxError } from "./error.ts";
+import { advice, UcxError } from "./error.ts";
 import { checkLimitKinds, closeWithin, farewell, timeLimit } from "./limit.ts";
 import type { Operation } from "./operation.ts";
-import { advice } from "./status.ts";
 import type { ByteStream } from "./stream/byte_stream.ts";
 
 /** Options of {@linkcode UcxEndpoint.close}. */

@@ -8,14 +8,13 @@ import { FfiError, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import { consumerWaitsForEvent } from "../order/mod.ts";
 import { keepFromChildren } from "../unix/mod.ts";
-import { UcxError } from "./error.ts";
+import { advice, UcxError } from "./error.ts";
 import { atNextTurn, isServing } from "./event_loop.ts";
 import { ensureGpuContext } from "./gpu_context.ts";
 import { timedOut } from "./limit.ts";
 import type { UcpFunctions } from "./library.ts";
 import type { Operation, OperationPool } from "./operation.ts";
 import { PendingCopies, type PendingCopy } from "./pending_copies.ts";
-import { advice } from "./status.ts";
 import { transferred } from "./taken_memory.ts";
 
 /**

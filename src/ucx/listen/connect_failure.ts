@@ -5,8 +5,7 @@
  */
 import { ucs_status_t } from "../../../bindings/ucp_types.ts";
 import { SystemError } from "../../ffi/mod.ts";
-import { UcxError } from "../error.ts";
-import { advice } from "../status.ts";
+import { advice, UcxError } from "../error.ts";
 import { formatHostAndPort, type HostAndPort } from "./socket_address.ts";
 import { isBefore } from "../version.ts";
 
