@@ -36,8 +36,7 @@ export function explain(what: Sendable, way: Way): string {
 }
 
 function isJavaScripts(what: object): what is ArrayBufferLike | ArrayBufferView {
-  return ArrayBuffer.isView(what) || what instanceof ArrayBuffer ||
-    (typeof SharedArrayBuffer === "function" && what instanceof SharedArrayBuffer);
+  return ArrayBuffer.isView(what) || what instanceof ArrayBuffer || what instanceof SharedArrayBuffer;
 }
 
 function explainOwn(what: StridedMemoryView | MemoryBuffer | ArrayBufferLike | ArrayBufferView, way: Way): string {

@@ -85,12 +85,8 @@ export function takeMemory(
   if (ArrayBuffer.isView(what)) return takeBytes(memory, what, ownBuffer(what), doing);
   if (what instanceof MemoryBuffer) return takeBuffer(memory, what, what.ptr, what.size, doing, cuda);
   if (what instanceof StridedMemoryView) return takeView(memory, what, doing, cuda, options);
-  if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(memory, what, what, doing);
+  if (what instanceof ArrayBuffer || what instanceof SharedArrayBuffer) return takeBytes(memory, what, what, doing);
   return takeForeign(memory, what, doing, cuda, options);
-}
-
-function isShared(what: object): what is SharedArrayBuffer {
-  return typeof SharedArrayBuffer === "function" && what instanceof SharedArrayBuffer;
 }
 
 function takeView(
