@@ -66,11 +66,11 @@ function nonce(): Uint8Array {
   return nodeBuiltin("node:crypto").randomBytes(nonceBytes);
 }
 
-/** Bytes after their number. */
 function joined(...parts: readonly Uint8Array[]): Uint8Array {
   return nodeBuiltin("node:buffer").Buffer.concat(parts);
 }
 
+/** Bytes after their number. */
 function withLength(bytes: Uint8Array): Uint8Array {
   const framed = new Uint8Array(4 + bytes.length);
   new DataView(framed.buffer).setUint32(0, bytes.length, littleEndian);
@@ -81,22 +81,15 @@ function withLength(bytes: Uint8Array): Uint8Array {
 /** A length that no address has: the listener accepts no more. */
 const fullMark = 0xffff_ffff;
 
-/** The message that says so. */
-function full(): Uint8Array {
-  const mark = new Uint8Array(4);
-  new DataView(mark.buffer).setUint32(0, fullMark, littleEndian);
-  return mark;
-}
-
 /** @throws {SecretError} if the connection ends first */
-async function take(connection: Receiving, count: number, missing: string): Promise<Uint8Array> {
+async function take(connection: HandshakeConnection, count: number, missing: string): Promise<Uint8Array> {
   const bytes = await connection.receive(count);
   if (bytes === null) throw new SecretError(`Cannot agree on a secret: ${missing}`);
   return bytes;
 }
 
 /** Bytes after their number. @throws {SecretError} if there are none, or more than an address can have */
-async function takeFramed(connection: Receiving, missing: string): Promise<Uint8Array> {
+async function takeFramed(connection: HandshakeConnection, missing: string): Promise<Uint8Array> {
   const head = await take(connection, 4, missing);
   const length = new DataView(head.buffer, head.byteOffset, 4).getUint32(0, littleEndian);
   if (length === fullMark) {
@@ -111,8 +104,6 @@ async function takeFramed(connection: Receiving, missing: string): Promise<Uint8
   }
   return await take(connection, length, missing);
 }
-
-type Receiving = Pick<TcpConnection, "receive">;
 
 /** What a handshake needs from a connection. */
 export type HandshakeConnection = Pick<TcpConnection, "receive" | "send">;
@@ -144,8 +135,8 @@ export async function acceptHandshake(
 }
 
 /** Tells a client that the listener accepts no more, at once if the system can send a few bytes. */
-export function sayFull(connection: Pick<TcpConnection, "send">): void {
-  void connection.send(full());
+export function sayFull(connection: HandshakeConnection): void {
+  void connection.send(new Uint8Array(4).fill(0xff)); // which is that mark
 }
 
 // law ucx/connectHandshake: ucx/secret
