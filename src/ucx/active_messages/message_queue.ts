@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { TimeLimit } from "../limit.ts";
 
 /** How many places of items that were taken are kept at most. */
 const maxTakenPlaces = 1024;
@@ -105,7 +106,7 @@ export class MessageQueue<T> {
    *
    * @param limit makes the limit of each wait, and the function that clears it
    */
-  iterate(limit: () => { signal?: AbortSignal; clear: () => void } = noLimit): AsyncIterableIterator<T> {
+  iterate(limit: () => TimeLimit = noLimit): AsyncIterableIterator<T> {
     const returned = new AbortController();
     const done = { done: true, value: undefined } as const;
     return {
@@ -168,6 +169,6 @@ export class MessageQueue<T> {
   }
 }
 
-function noLimit(): { clear: () => void } {
+function noLimit(): TimeLimit {
   return { clear: () => {} };
 }

@@ -101,11 +101,9 @@ export function checkListenOptions(
   const { host: given = secret === null && worker.family === 6 ? "::1" : "127.0.0.1" } = options;
   const host = typeof given === "string" ? numericHost(given, secret === null ? worker.family : 0) : null;
   if (host === null) {
+    const shown = typeof given === "string" ? given : show(given);
     throw new TypeError(
-      `Cannot listen at ${
-        typeof given === "string" ? given : show(given)
-      }: expected an address of this machine, 0.0.0.0, :: or localhost. ` +
-        "Look the name up first.",
+      `Cannot listen at ${shown}: expected an address of this machine, 0.0.0.0, :: or localhost. Look the name up first.`,
     );
   }
   checkOptions(limits, limitNames);
@@ -115,10 +113,8 @@ export function checkListenOptions(
   const { connections = 65_536, handshakes = 256 } = limits;
   const { messages = worker.limits.messages, messageBytes = worker.limits.messageBytes } = limits;
   checkLimitNumbers({ connections, handshakes, messages, messageBytes });
-  if (secret !== null) {
-    if (greets) {
-      throw new TypeError("Cannot ask for a secret: UCXX has none. Use a worker with Causeway's own protocol.");
-    }
+  if (secret !== null && greets) {
+    throw new TypeError("Cannot ask for a secret: UCXX has none. Use a worker with Causeway's own protocol.");
   }
   if (timeout !== undefined) {
     checkTimeout(timeout);
