@@ -52,8 +52,28 @@ export interface ListenerAddress extends HostAndPort {
 
 const listenerAddressNames: OptionNames<ListenerAddress> = { host: true, port: true, secret: true };
 
-/** Finds a misspelled property: a secret that is misspelled would be none. */
+// law ucx/checkListenerAddress: ucx/connect_input, ucx/secret
+/** Also finds a misspelled property: a secret that is misspelled would be none. */
 function checkListenerAddress(to: ListenerAddress): void {
+  if (typeof to !== "object" || to === null) {
+    throw new TypeError(
+      "Cannot connect: expected the bytes of another worker's address, or { host, port } of a listener, got " +
+        show(to),
+    );
+  }
+  if (!(to instanceof UcxListener)) checkNames(to);
+  if (to.host === undefined || to.port === undefined) {
+    throw new TypeError(
+      `Cannot connect: expected { host, port } of a listener, got { ${Object.keys(to).join(", ")} }`,
+    );
+  }
+  if (typeof to.host !== "string" || to.host === "") {
+    throw new TypeError(`Cannot connect: expected host to be a name or a numeric address, got ${show(to.host)}`);
+  }
+  checkPort(to.port);
+}
+
+function checkNames(to: ListenerAddress): void {
   const misplaced = Object.keys(to).find((name) => name in connectOptionNames);
   if (misplaced === undefined) return checkOptions(to, listenerAddressNames);
   throw new TypeError(
@@ -212,22 +232,7 @@ export class Connections {
       checkDescriptorsLeft(descriptorsOfConnection, "connect");
       return this.#connectToAddress(to, err_mode, { unchecked: unchecked ?? false });
     }
-    if (typeof to !== "object" || to === null) {
-      throw new TypeError(
-        "Cannot connect: expected the bytes of another worker's address, or { host, port } of a listener, got " +
-          show(to),
-      );
-    }
-    if (!(to instanceof UcxListener)) checkListenerAddress(to);
-    if (to.host === undefined || to.port === undefined) {
-      throw new TypeError(
-        `Cannot connect: expected { host, port } of a listener, got { ${Object.keys(to).join(", ")} }`,
-      );
-    }
-    if (typeof to.host !== "string" || to.host === "") {
-      throw new TypeError(`Cannot connect: expected host to be a name or a numeric address, got ${show(to.host)}`);
-    }
-    checkPort(to.port);
+    checkListenerAddress(to);
     if (unchecked !== undefined) {
       throw new TypeError("Cannot leave a host unchecked: { unchecked } is about the bytes of a worker's address");
     }

@@ -511,17 +511,19 @@ export const ucxMutations: readonly Mutation[] = [
       "UCXX drops an array that was sent, and reads a stream's control bytes as data.",
     ],
   ]),
-  ...law("ucx/Connections.connect", [
+  ...law("ucx/checkListenerAddress", [
     [
-      "    if (!(to instanceof UcxListener)) checkListenerAddress(to);",
-      "    ",
+      "  if (!(to instanceof UcxListener)) checkNames(to);\n",
+      "",
       "A misspelled secret is none; the error does not name a misspelled host or port.",
     ],
     [
-      '    if (typeof to !== "object" || to === null) {',
-      "    if (to === null) {",
+      '  if (typeof to !== "object" || to === null) {',
+      "  if (to === null) {",
       'Connecting to a text reports a missing "secret", which was never mentioned.',
     ],
+  ]),
+  ...law("ucx/Connections.connect", [
     ["timeout: timeout ?? greetingLimit", "timeout: timeout ?? 9000", "A client waits for a greeting for ever."],
     ["      attempt.isGreeting = attempt.greets;\n", "", "The error doubts a listener that has accepted."],
     [
@@ -749,20 +751,19 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/StreamControlDelivery.closed", [
     [
-      "    this.#gone.set(endpoint, peer);\n",
+      "    remember(this.#gone, endpoint, peer);\n",
       "",
       "A new endpoint cannot be written to: the other side of an earlier one had cancelled its stream.",
     ],
-    [
-      "if (oldest !== undefined) this.#gone",
-      "if (false) this.#gone",
-      "Each endpoint that is closed costs memory for ever.",
-    ],
+  ]),
+  ...law("ucx/remember", [
+    ["  if (oldest !== undefined) entries.delete(oldest);\n", "", "Peers that are gone are remembered for ever."],
+    ["  entries.delete(endpoint);\n", "", "What was heard of lately is forgotten first."],
   ]),
   ...law("ucx/StreamControlDelivery.deliver", [
     ["this.#gone.get(from) === sender", "this.#gone.has(from)", "What another peer has cancelled is ignored."],
     [
-      "    this.#early.set(from, { sender, kinds: kinds.add(kind) });\n",
+      "    remember(this.#early, from, { sender, kinds: kinds.add(kind) });\n",
       "",
       "A peer that connects late waits for a reader that has cancelled.",
     ],
@@ -770,11 +771,6 @@ export const ucxMutations: readonly Mutation[] = [
       "early?.sender === sender ? early.kinds",
       "early !== undefined ? early.kinds",
       "A message of one peer counts for another one.",
-    ],
-    [
-      "    if (oldest !== undefined) this.#early.delete(oldest);\n",
-      "",
-      "Peers that are gone are remembered for ever.",
     ],
     [
       '    if (kind === "closed") this.#early.delete(from);\n',

@@ -77,10 +77,12 @@ test("an endpoint gets its own peer's lasting messages by its handle since anoth
 test("the latest messages of peers without an endpoint are remembered, up to a number", () => {
   const { endpoints, delivery: subject, close } = delivery();
   const count = maxEarly + 100;
-  for (let i = 0; i < count; i++) subject.deliver({ kind: "cancelled", taken: 0, sender: 5 }, BigInt(i));
+  const cancel = (i: number) => subject.deliver({ kind: "cancelled", taken: 0, sender: 5 }, BigInt(i));
+  for (let i = 0; i < count; i++) cancel(i);
+  for (const i of [100, 2 * count]) cancel(i); // the first is the latest again, and the second leaves no room for 101
   for (let i = count; i < 2 * count; i++) subject.closed(BigInt(i), 5);
   assertEquals(subject.remembered, maxEarly);
-  for (const [at, delivered] of [[99, []], [100, ["cancelled"]], [count - 1, ["cancelled"]]] as const) {
+  for (const [at, delivered] of [[99, []], [100, ["cancelled"]], [101, []], [count - 1, ["cancelled"]]] as const) {
     endpoints.set(BigInt(at), []);
     subject.made(BigInt(at), 5);
     assertEquals(endpoints.get(BigInt(at)), [...delivered]);

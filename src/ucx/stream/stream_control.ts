@@ -133,11 +133,8 @@ export class StreamControlDelivery implements MessageTaker {
     const early = this.#early.get(from);
     if (kind === "closed") this.#early.delete(from);
     if (!isLasting(kind) || (kind === "cancelled" && this.#gone.get(from) === sender)) return;
-    this.#early.delete(from); // to be the newest
     const kinds = early?.sender === sender ? early.kinds : new Set<typeof kind>();
-    this.#early.set(from, { sender, kinds: kinds.add(kind) });
-    const [oldest] = this.#early.size > maxEarly ? this.#early.keys() : [];
-    if (oldest !== undefined) this.#early.delete(oldest);
+    remember(this.#early, from, { sender, kinds: kinds.add(kind) });
   }
 
   // law ucx/StreamControlDelivery.made: ucx/byte_stream, ucx/stream_control
@@ -152,9 +149,15 @@ export class StreamControlDelivery implements MessageTaker {
   // law ucx/StreamControlDelivery.closed: ucx/stream_control
   /** Notes that an endpoint was closed here. @param peer as for {@linkcode made} */
   closed(endpoint: bigint, peer: number | null): void {
-    this.#gone.delete(endpoint); // to be the newest
-    this.#gone.set(endpoint, peer);
-    const [oldest] = this.#gone.size > maxEarly ? this.#gone.keys() : [];
-    if (oldest !== undefined) this.#gone.delete(oldest);
+    remember(this.#gone, endpoint, peer);
   }
+}
+
+// law ucx/remember: ucx/byte_stream, ucx/stream_control
+/** Adds an entry as the newest, and forgets the oldest if there are more than {@linkcode maxEarly}. */
+function remember<V>(entries: Map<bigint, V>, endpoint: bigint, value: V): void {
+  entries.delete(endpoint);
+  entries.set(endpoint, value);
+  const [oldest] = entries.size > maxEarly ? entries.keys() : [];
+  if (oldest !== undefined) entries.delete(oldest);
 }
