@@ -13,7 +13,7 @@
  * check on peers whose end the system reports.
  *
  * An endpoint is a lifecycle (`endpoint_lifecycle.ts`) and operations, by kind, over `endpoint_operations.ts`: messages
- * by tag (`tag_sender.ts`, of several parts `message_parts.ts`; received by `receiver.ts`), active messages
+ * by tag (`tag_sender.ts`, `receiver.ts`; of several parts `message_parts.ts`, `parts_receiver.ts`), active messages
  * (`active_messages/`), arrays (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`),
  * which `stream/` turns into WHATWG streams. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
  *
@@ -40,13 +40,8 @@ export { type Secret, SecretError } from "./listen/secret_handshake.ts";
 export type { LimitOptions } from "./limit.ts";
 export { libucp } from "./library.ts";
 export type { Receivable, Sendable } from "./message_memory.ts";
-export {
-  type Received,
-  type ReceiveManyOptions,
-  type ReceiveOptions,
-  type ReceiveSyncOptions,
-  UcxMessage,
-} from "./receiver.ts";
+export { type Received, type ReceiveOptions, type ReceiveSyncOptions, UcxMessage } from "./receiver.ts";
+export type { ReceiveManyOptions } from "./parts_receiver.ts";
 export type { RawStream } from "./raw_stream.ts";
 export { UcxMemoryRegion, UcxRemoteKey } from "./remote_memory.ts";
 export type { HostAndPort } from "./listen/socket_address.ts";

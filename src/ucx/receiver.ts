@@ -3,28 +3,26 @@
  *
  * @module
  */
-import { ucp_tag_recv_info_t, ucs_status_t } from "../../bindings/ucp_types.ts";
+import { ucp_tag_recv_info_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type StructView } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, showAs, showBytes } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
-import { checkLimitNumbers } from "./active_messages/message_limits.ts";
-import { UcxError } from "./error.ts";
-import { abortable } from "../unix/mod.ts";
 import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
-import { type Part, partHeaderBytes, readPartHeader } from "./message_parts.ts";
-import { isKnown } from "./memory_route.ts";
-import { NewMemory, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
 import type { Operation, OperationPool, Owner } from "./operation.ts";
+import {
+  PartsReceiver,
+  type ReceivedParts,
+  receiveManyOptionNames,
+  type ReceiveManyOptions,
+} from "./parts_receiver.ts";
 import type { PoolStaging } from "./pool_staging.ts";
 import type { Progress } from "./progress.ts";
-import { ReceiveTurns } from "./receive_turns.ts";
 import { StartQueue } from "./start_queue.ts";
-import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
+import { checkMatch, everyBit, type TagRule } from "./tag.ts";
 import { transferred } from "./taken_memory.ts";
 import { type Arrived, UnexpectedMessages } from "./unexpected_messages.ts";
-import type { StridedMemoryView } from "../view/mod.ts";
 import type { WorkerResources } from "./worker_resources.ts";
 
 /** A received message. */
@@ -60,34 +58,6 @@ const receiveOptionNames: OptionNames<ReceiveOptions> = {
   timeout: true,
 };
 
-/**
- * The most parts that a message may have: their descriptions are kept before any part has arrived, and each takes some
- * hundred bytes, however short the part is.
- */
-function maxParts(messageBytes: number): number {
-  return Math.min(1_000_000, Math.max(100, messageBytes / 64));
-}
-
-/** For how long at most the next part of a message that is refused is waited for, in milliseconds. */
-const patience = 1000;
-
-function exceedsLimit(bytes: number, parts: number, maxBytes: number): UcxError {
-  const message = `The other side has sent ${bytes} bytes in ${parts} parts, but at most ${maxBytes} are accepted`;
-  return new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, message);
-}
-
-/** Options of {@linkcode UcxWorker.recvMany}. */
-export interface ReceiveManyOptions extends ReceiveOptions, PlaceOptions {
-  /** The maximum size of all parts, in bytes; more is UCS_ERR_EXCEEDS_LIMIT. Default: as many as fit in memory. */
-  readonly messageBytes?: number;
-}
-
-const receiveManyOptionNames: OptionNames<ReceiveManyOptions> = {
-  ...receiveOptionNames,
-  ...placeOptionNames,
-  messageBytes: true,
-};
-
 /** Options of {@linkcode UcxWorker.recvSync}. */
 export interface ReceiveSyncOptions {
   /** As {@linkcode ReceiveOptions.tag}. */
@@ -118,8 +88,7 @@ export class Receiver {
   readonly #progress: Progress;
   readonly #starts = new StartQueue();
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
-  /** Receives of several parts. */
-  readonly #many = new ReceiveTurns();
+  readonly #parts: PartsReceiver;
   /** Messages without a receive; null if UCX keeps them all. */
   readonly #unexpected: UnexpectedMessages | null;
   #isClosed = false;
@@ -132,6 +101,7 @@ export class Receiver {
     this.#operations = resources.operations;
     this.#progress = progress;
     this.#info = resources.adopt(new NativeArena()).struct(ucp_tag_recv_info_t);
+    this.#parts = new PartsReceiver(this, cuda);
     this.#unexpected = maxUnexpected === Infinity ? null : new UnexpectedMessages(resources, progress, maxUnexpected);
   }
 
@@ -175,132 +145,16 @@ export class Receiver {
     return this.#progress.taken(operation, timeout) as Received; // of a tagged operation
   }
 
-  // law ucx/Receiver.recvMany: ucx/message_parts, ucx/limits
-  /**
-   * Receives messages of several parts, one at a time of those that can match the same message: the parts of one have
-   * the tag of the next one's header.
-   *
-   * @param ownerOf what its receives end with: asked again in its turn, as the message may have been an earlier one's
-   * @param maxBytes the maximum size of all parts of a message, in bytes
-   */
+  /** As {@linkcode PartsReceiver.recv}. */
   async recvMany(
     options: ReceiveManyOptions,
     ownerOf: () => Owner | null,
     tags: TagRule,
-    maxBytes = Infinity,
-  ): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
+    maxBytes: number,
+  ): Promise<ReceivedParts> {
     checkOptions(options, receiveManyOptionNames);
     this.#open("receive");
-    const match: Match = { tag: tags.toReceive(options), mask: options.mask ?? everyBit };
-    checkLimits(options);
-    const { messageBytes = Infinity } = options;
-    checkLimitNumbers({ messageBytes });
-    const memory = new NewMemory(options);
-    const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, ownerOf()?.over);
-    const { before, pass } = this.#many.take(match);
-    let parts: Promise<unknown> | undefined;
-    try {
-      if (before !== undefined) await abortable(before, signal);
-      const owner = ownerOf();
-      const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
-      const limits = signal === undefined ? {} : { signal };
-      const first = await this.recv(header, { ...match, ...limits }, owner, plainTags);
-      // Its parts are received even if the limits end this before they arrive: otherwise the next receive for the tag
-      // would take them for messages.
-      const limit = Math.min(maxBytes, messageBytes);
-      let discarded: Promise<void> | undefined;
-      const received = this.#recvParts(header, first, memory, owner, limit, (all) => discarded = all);
-      parts = Promise.allSettled([received]).then(() => discarded);
-      return await abortable(received, signal).catch((error) => {
-        received.then((views) => views.forEach((view) => view.close()), () => {});
-        throw error;
-      });
-    } finally {
-      clear();
-      pass(parts);
-    }
-  }
-
-  // law ucx/Receiver.recvParts: ucx/message_parts, ucx/limits
-  /**
-   * Receives the parts that a header describes, and tells the sender's tag.
-   *
-   * @param discarding receives what settles when the parts of a message that is refused have been discarded: the next
-   *   receive for the tag would take them for messages
-   */
-  async #recvParts(
-    header: Uint8Array<ArrayBuffer>,
-    { length, tag }: Received,
-    memory: NewMemory,
-    owner: Owner | null,
-    maxBytes: number,
-    discarding: (discarded: Promise<void>) => void,
-  ): Promise<StridedMemoryView<"uint8">[] & { readonly tag: bigint }> {
-    const fromSender = { tag, mask: everyBit };
-    const parts: Part[] = [];
-    let read = readPartHeader(header, length);
-    for (let total = 0;;) {
-      parts.push(...read.parts);
-      total = read.parts.reduce((sum, { bytes }) => sum + bytes, total);
-      if (total > Math.min(maxBytes, Number.MAX_SAFE_INTEGER) || parts.length > maxParts(maxBytes)) {
-        discarding(this.#discard(parts.length, read.hasNext, fromSender, owner));
-        throw exceedsLimit(total, parts.length, maxBytes);
-      }
-      if (!read.hasNext) break;
-      const received = await this.recv(header, fromSender, owner, plainTags);
-      read = readPartHeader(header, received.length);
-    }
-    const views: StridedMemoryView<"uint8">[] = [];
-    try {
-      for (const { bytes } of parts) views.push(memory.bytes(bytes));
-    } catch (error) {
-      for (const view of views) view.close();
-      discarding(this.#discard(parts.length, false, fromSender, owner));
-      throw error;
-    }
-    try {
-      const arrived = await Promise.allSettled(views.map((view) =>
-        memory.receive(
-          view,
-          isKnown(view.buffer, this.#cuda),
-          (into) => this.recv(into, fromSender, owner, plainTags),
-        )
-      ));
-      arrived.forEach((part, i) => {
-        if (part.status === "rejected") throw part.reason;
-        const { bytes } = parts[i] ?? { bytes: 0 };
-        if (part.value.length !== bytes) {
-          throw new TypeError(`Cannot receive parts: expected one of ${bytes} bytes, got ${part.value.length}`);
-        }
-      });
-      return Object.assign(views, { tag });
-    } catch (error) {
-      for (const view of views) view.close();
-      throw error;
-    }
-  }
-
-  // law ucx/Receiver.discard: ucx/message_parts, ucx/limits
-  /**
-   * Consumes the rest of a message that is refused: its other headers, and its parts, which follow it at once. A peer
-   * that has announced more than it sends, or whose messages a limit drops, is not waited for.
-   */
-  async #discard(count: number, hasNext: boolean, fromSender: Match, owner: Owner | null): Promise<void> {
-    const options = { ...fromSender, timeout: patience };
-    const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
-    while (hasNext) {
-      const { length } = await this.recv(header, options, owner, plainTags);
-      const read = readPartHeader(header, length);
-      count += read.parts.length;
-      hasNext = read.hasNext;
-    }
-    const nothing = new Uint8Array(new ArrayBuffer(0));
-    for (; count > 0; count--) {
-      await this.recv(nothing, options, owner, plainTags).catch((error: unknown) => {
-        const isTooLong = error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_MESSAGE_TRUNCATED;
-        if (!isTooLong) throw error; // a message that is too long is consumed
-      });
-    }
+    return await this.#parts.recv(options, ownerOf, tags, maxBytes);
   }
 
   probe(tag: bigint, mask: bigint): Received | null {

@@ -36,17 +36,11 @@ import { excessOf, takeWorkerLimits, type WorkerLimits } from "./active_messages
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import { MessageQueue } from "./active_messages/message_queue.ts";
 import { ownIdentity } from "./process_identity.ts";
+import type { ReceiveManyOptions } from "./parts_receiver.ts";
 import type { PoolStaging } from "./pool_staging.ts";
 import { Progress, type ProgressMode, progressModes } from "./progress.ts";
 import { StreamControlDelivery } from "./stream/stream_control.ts";
-import {
-  type Received,
-  type ReceiveManyOptions,
-  type ReceiveOptions,
-  Receiver,
-  type ReceiveSyncOptions,
-  type UcxMessage,
-} from "./receiver.ts";
+import { type Received, type ReceiveOptions, Receiver, type ReceiveSyncOptions, type UcxMessage } from "./receiver.ts";
 import { causewayProtocol, type Protocol } from "./protocol.ts";
 import { checkRemoteMemory, UcxMemoryRegion } from "./remote_memory.ts";
 import { writeFields } from "./struct_fields.ts";

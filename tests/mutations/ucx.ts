@@ -333,7 +333,7 @@ export const ucxMutations: readonly Mutation[] = [
       "Parts arrive before their header.",
     ],
   ]),
-  ...law("ucx/Receiver.recvMany", [
+  ...law("ucx/PartsReceiver.recv", [
     [
       "      if (before !== undefined) await abortable(before, signal);\n",
       "",
@@ -358,7 +358,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A receive does not wait for one of any tag, and mistakes a part for a header.",
     ],
   ]),
-  ...law("ucx/Receiver.recvParts", [
+  ...law("ucx/PartsReceiver.recvParts", [
     ["parts.length > maxParts(maxBytes)", "false", "Millions of empty parts fill the memory."],
     [
       "Math.min(maxBytes, Number.MAX_SAFE_INTEGER)",
@@ -381,7 +381,7 @@ export const ucxMutations: readonly Mutation[] = [
       "The parts of a message that finds no memory are taken for messages.",
     ],
   ]),
-  ...law("ucx/Receiver.discard", [
+  ...law("ucx/PartsReceiver.discard", [
     ["    while (hasNext) {", "    while (false) {", "Of a long message that is refused, only a part is discarded."],
     ["if (!isTooLong) throw", "if (true) throw", "Only the first part of a refused message is discarded."],
   ]),
