@@ -34,6 +34,14 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
+/** A peer cancels before its endpoint exists, whose handle was that of an endpoint to another one. */
+const another = [
+  { step: "made", handle: 1n, peer: 1 },
+  { step: "gone", handle: 1n },
+  { step: "sent", handle: 1n, peer: 2, kind: "cancelled" },
+  { step: "made", handle: 1n, peer: 2 },
+] as const;
+
 test("an endpoint gets its own peer's lasting messages by its handle since another peer had it", async () => {
   await check(
     fc.property(steps, (plan) => {
@@ -71,6 +79,7 @@ test("an endpoint gets its own peer's lasting messages by its handle since anoth
       close();
     }),
     500,
+    { examples: [[[...another]]] },
   );
 });
 
