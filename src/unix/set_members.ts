@@ -1,10 +1,9 @@
 /**
- * Which descriptors are in a descriptor set (epoll), no matter who created either.
+ * Which descriptors are sets (epoll), and which ones are in them, no matter who created either.
  *
  * @module
  */
-import { readTextFile } from "../ffi/mod.ts";
-import { isOfKind } from "./descriptor_kind.ts";
+import { cString, libc, NativeArena, readTextFile } from "../ffi/mod.ts";
 
 /** The most of a set's description that is read, in bytes: of a thousand descriptors. */
 const maxText = 1 << 17;
@@ -22,4 +21,14 @@ export function membersOf(set: number): number[] {
 export function setsWith(fd: number): number[] {
   const sets = Array.from({ length: maxChecked }, (_, set) => set).filter((set) => isOfKind(set, "[eventpoll]"));
   return sets.filter((set) => membersOf(set).includes(fd));
+}
+
+// law unix/isOfKind: unix/socket_news, unix/set_timers
+/** Whether a descriptor is open and of a kind, by the system's name for it, no matter who created it. */
+export function isOfKind(fd: number, kind: "[eventpoll]" | "[timerfd]"): boolean {
+  const name = `anon_inode:${kind}`;
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(name.length + 1);
+  const length = Number(libc().files.readlink(cString(`/proc/self/fd/${fd}`), address, BigInt(bytes.length)));
+  return new TextDecoder().decode(bytes.subarray(0, Math.max(0, length))) === name; // -1 if there is none
 }

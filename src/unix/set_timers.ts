@@ -5,8 +5,7 @@
  */
 import { itimerspec } from "../../bindings/libc.ts";
 import { libc, NativeArena } from "../ffi/mod.ts";
-import { isOfKind } from "./descriptor_kind.ts";
-import { membersOf } from "./set_members.ts";
+import { isOfKind, membersOf } from "./set_members.ts";
 
 /** Timers that were stopped. */
 export interface StoppedTimers {

@@ -7,7 +7,7 @@
  */
 import { poll_events, pollfd } from "../../bindings/libc.ts";
 import { libc, NativeArena, struct } from "../ffi/mod.ts";
-import { isOfKind } from "./descriptor_kind.ts";
+import { isOfKind } from "./set_members.ts";
 
 /** How many descriptors are checked: a thread has the runtime's from its start. */
 const maxChecked = 256;
