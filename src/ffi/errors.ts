@@ -1,5 +1,6 @@
 /**
- * Errors from before a library's own error codes exist: no runtime, no permission, no library, no symbol.
+ * Errors from before a library's own error codes exist: no runtime, no permission, no library, no symbol; and what such
+ * codes are called.
  *
  * @module
  */
@@ -77,4 +78,9 @@ export function tooLongForArray(length: number, most: number): RangeError {
  */
 export function checkFunction(address: bigint): void {
   if (address === 0n) throw new RangeError("Cannot call a function at NULL");
+}
+
+/** The name of the constant with this value, if there is one. No table is kept: errors are rare, and tables load. */
+export function constantName(constants: Readonly<Record<string, number>>, value: number): string | undefined {
+  return Object.keys(constants).find((name) => constants[name] === value);
 }

@@ -17,11 +17,17 @@
  */
 export { endsBeyondMemory, exactAddress, isAddress, isFarFromEnds, lowHalf } from "./address.ts";
 export { allocate, NativeArena, type Out } from "./arena.ts";
-export { constantName } from "./constant_name.ts";
 export { cString, decodeText, readCString, readField, readString } from "./c_string.ts";
 export { DeferredFinalizer, type FinalizerState } from "./deferred_finalizer.ts";
 export { littleEndian } from "./endian.ts";
-export { FfiError, LibraryNotFoundError, type LoadAttempt, resizableBufferError, tooLongForArray } from "./errors.ts";
+export {
+  constantName,
+  FfiError,
+  LibraryNotFoundError,
+  type LoadAttempt,
+  resizableBufferError,
+  tooLongForArray,
+} from "./errors.ts";
 export {
   blobName,
   checkPath,

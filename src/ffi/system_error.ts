@@ -4,7 +4,7 @@
  * @module
  */
 import { errno } from "../../bindings/libc.ts";
-import { constantName } from "./constant_name.ts";
+import { constantName } from "./errors.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 
