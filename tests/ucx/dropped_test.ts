@@ -1,8 +1,10 @@
 /** Workers and contexts that are dropped without `close` are freed, but none that has a pending promise. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { ContextResources } from "../../src/ucx/context_resources.ts";
 import { progressModes } from "../../src/ucx/progress.ts";
 import { patiently, runScript, runScriptForJson } from "../support/child.ts";
+import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
 const script = new URL("./dropped_child.ts", import.meta.url);
 
@@ -71,4 +73,15 @@ test("CAUSEWAY_LEAKS=1 reports dropped workers and contexts, with where they wer
   ]);
   const quiet = await runScript(leaked, { gc: true, env: { ...env, CAUSEWAY_LEAKS: undefined } });
   assertEquals([quiet.code, quiet.stderr], [0, ""]);
+});
+
+test("the end of a context releases what a collected worker has left, first of all the data that it borrowed", () => {
+  const ucp = new ScriptedUcp();
+  const resources = scriptedResources(ucp);
+  resources.borrowed.add(5n);
+  const context = new ContextResources(ucp.functions, 1n, "");
+  context.add(resources, { abort: () => {} }); // as little as of one that was collected
+  context.close();
+  const expected = ["ucp_am_data_release", "ucp_worker_destroy", "ucp_cleanup"];
+  assertEquals(ucp.log.filter((call) => expected.includes(call)), expected);
 });
