@@ -108,7 +108,6 @@ export class TagSender {
     checkLimits(options);
     if (!Array.isArray(parts)) throw new TypeError(`Expected an array of what to send, got ${showGiven(parts)}`);
     const operations: Operation[] = [];
-    const putAllBack = () => operations.forEach((operation) => endpoint.putBack(operation));
     const waits: Promise<void>[] = [];
     const take = (what: Sendable) => {
       const operation = endpoint.take("ucp_tag_send_nbx");
@@ -122,7 +121,7 @@ export class TagSender {
       for (const header of partHeaders(data.map((one) => ({ bytes: one.bytes, isCuda: isOnGpu(one) })))) take(header);
       operations.push(...data);
     } catch (error) {
-      putAllBack();
+      for (const operation of operations) endpoint.putBack(operation);
       throw error;
     }
     // All of them in one turn: no other message of the same tag comes between them.

@@ -326,7 +326,11 @@ export const ucxMutations: readonly Mutation[] = [
     ["pool: device.memory.pool,", "pool: null,", "A packed copy is said to go from GPU to GPU."],
   ]),
   ...law("ucx/TagSender.sendMany", [
-    ["      putAllBack();\n", "", "Parts of a message that cannot be sent stay pinned."],
+    [
+      "      for (const operation of operations) endpoint.putBack(operation);\n",
+      "",
+      "Parts of a message that cannot be sent stay pinned.",
+    ],
     [
       "      operations.push(...data);\n",
       "      operations.unshift(...data);\n",

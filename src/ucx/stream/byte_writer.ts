@@ -49,7 +49,7 @@ export class ByteWriter {
         controller.signal.addEventListener("abort", () => this.#room?.reject(controller.signal.reason));
       },
       write: (chunk) => this.#write(chunk),
-      close: () => this.#close(),
+      close: () => this.#mark(endMark, "closed"),
       abort: () => this.#mark(abortMark, "failed"),
     }, strategy);
   }
@@ -108,10 +108,6 @@ export class ByteWriter {
     if (this.#failure !== null) throw this.#failure.reason; // meanwhile: it would not be reported again
     this.#room = Promise.withResolvers();
     await this.#waitsFor(this.#room.promise);
-  }
-
-  async #close(): Promise<void> {
-    await this.#mark(endMark, "closed");
   }
 
   /** Notifies the reader that no bytes follow. */
