@@ -381,6 +381,12 @@ export class OperationPool {
     this.#free.push(operation);
   }
 
+  /** The same of one that has taken memory, which it releases. */
+  putBack(operation: Operation): void {
+    operation.release();
+    this.returnToPool(operation);
+  }
+
   // law ucx/OperationPool.next: ucx/operation
   /** The next completed operation, in order of completion; undefined if there is none now. */
   next(): Operation | undefined {

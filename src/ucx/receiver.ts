@@ -237,8 +237,7 @@ export class Receiver {
       operation.owner = owner;
       return buffer === null ? undefined : order(buffer);
     } catch (error) {
-      operation.release();
-      this.#operations.returnToPool(operation);
+      this.#operations.putBack(operation);
       throw error;
     }
   }
@@ -289,10 +288,7 @@ export class Receiver {
     limits: LimitOptions,
   ): Promise<Received> {
     const { signal, clear } = timeLimit(operation.call, limits, operation.owner?.over);
-    const release = () => {
-      operation.release();
-      this.#operations.returnToPool(operation);
-    };
+    const release = () => this.#operations.putBack(operation);
     return this.#starts.add({ ready, release, signal }, () => {
       if (operation.isTransferred) {
         release();

@@ -392,8 +392,7 @@ export class UcxWorker {
       const { context } = this.#context;
       return new UcxMemoryRegion({ resources: this.#resources, context, worker: this }, operation);
     } finally {
-      operation.release();
-      operations.returnToPool(operation);
+      operations.putBack(operation);
     }
   }
 

@@ -197,8 +197,7 @@ export class UcxActiveMessage {
       memory = this.#takeMemory(operation, into);
       this.#isHere(over); // again: another library's array is called for its memory, and may have received it
     } catch (error) {
-      operation.release();
-      operations.returnToPool(operation);
+      operations.putBack(operation);
       throw error;
     }
     this.#state = "taken";
@@ -209,8 +208,7 @@ export class UcxActiveMessage {
       if (operation.isTransferred) throw transferred();
     } catch (error) {
       if (this.#state === "taken") this.release(); // else that was done
-      operation.release();
-      operations.returnToPool(operation);
+      operations.putBack(operation);
       clear();
       throw error;
     }
@@ -225,8 +223,7 @@ export class UcxActiveMessage {
       try {
         await this.#copyTo(memory);
       } finally {
-        operation.release();
-        operations.returnToPool(operation);
+        operations.putBack(operation);
       }
     }
   }
