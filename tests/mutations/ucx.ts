@@ -1478,6 +1478,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxWorker.abort", [
     [
+      "    runAll([",
+      "    ((all: (() => void)[]) => all.forEach((one) => one()))([",
+      "A worker that is closed where there is no memory is closed halfway.",
+    ],
+    [
       "      () => this.#receiver.close(reason),\n",
       "",
       "A receive that waits for its memory begins after its worker is gone.",
