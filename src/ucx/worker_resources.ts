@@ -18,6 +18,9 @@ import { isBefore } from "./version.ts";
 /** How long a worker that is closed at once may take to answer connecting peers, in milliseconds. */
 const answerPatience = 20;
 
+/** How long UCX's own thread may take to notice that connections have ended, in milliseconds. */
+const noticePatience = 500;
+
 /** What can be closed. */
 interface Closable {
   close(): void;
@@ -86,6 +89,8 @@ export class WorkerResources implements DroppedState, Registrations {
   #isClosed = false;
   /** Whether UCX could not answer connecting peers when it was last waited for; undefined if it never was. */
   #isAnswering: boolean | undefined;
+  /** Whether UCX's own thread has yet to notice the end of connections that peers have begun at a listener. */
+  #isConnected = false;
 
   constructor({ ucp, version, requestBytes, madeAt, owner }: WorkerDescription, handle: bigint) {
     this.ucp = ucp;
@@ -160,7 +165,7 @@ export class WorkerResources implements DroppedState, Registrations {
     ], (step) => step());
     // A message that is still arriving cannot be taken from UCX 1.13, which would abort the process with a failed
     // assertion.
-    const isStuck = this.#isReceiving || this.#isAnswering === true;
+    const isStuck = this.#isReceiving || this.#isAnswering === true || this.#isConnected;
     if (!isStuck) failures.push(...this.#destroy());
     if (isStuck || this.refused.size > 0) stuck.add(this);
     this.#owner.forget(this, !isStuck && !this.#leavesRegistrations());
@@ -170,16 +175,16 @@ export class WorkerResources implements DroppedState, Registrations {
   // law ucx/WorkerResources.endConnections: ucx/listener
   /**
    * Ends connections that peers have begun at a listener: UCX's own thread would go on with them after the worker has
-   * been destroyed, and end the process. It takes a moment to notice.
+   * been destroyed, and end the process. It takes a moment to notice, and longer on a busy machine.
    */
   #endConnections(progress: Progress): void {
-    const end = performance.now() + answerPatience;
-    let count = 0;
+    const end = performance.now() + noticePatience;
     do {
-      count = 0;
+      let count = 0;
       for (const listener of this.listeners) count += listener.endConnections();
-      if (count > 0) progress.poll(Infinity);
-    } while (count > 0 && performance.now() < end);
+      this.#isConnected = count > 0;
+      if (this.#isConnected) progress.poll(Infinity);
+    } while (this.#isConnected && performance.now() < end);
   }
 
   // law ucx/WorkerResources.leavesRegistrations: ucx/endpoint

@@ -1358,6 +1358,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/WorkerResources.endConnections", [
     ["count += listener.endConnections();", "count += 0;", "A client that only connects ends the process of a server."],
+    ["this.#isConnected = count > 0;", "this.#isConnected = false;", "On a busy machine it does so all the same."],
   ]),
   ...law("ucx/WorkerResources.leavesRegistrations", [
     ["this.operations.hasGivenUp && ", "false && ", "A context is freed although UCX has forgotten a registration."],

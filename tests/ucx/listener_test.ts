@@ -11,6 +11,7 @@ import { Ucx } from "../../src/ucx/ucx.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { assertContent, contentOf } from "../support/ucx_messages.ts";
+import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
 interface Scene {
   readonly server: UcxWorker;
@@ -312,6 +313,17 @@ for (const what of ["listener", "worker"]) {
     }
   });
 }
+
+test("a worker is not destroyed while UCX's thread has yet to notice that connections have ended", () => {
+  for (const looks of [3, Infinity]) {
+    const ucp = new ScriptedUcp();
+    const resources = scriptedResources(ucp);
+    let looked = 0;
+    resources.listeners.add({ endConnections: () => ++looked < looks ? 1 : 0, destroy: () => {} });
+    resources.close();
+    assertEquals([resources.closed, ucp.log.includes("ucp_worker_destroy")], [true, looks !== Infinity]);
+  }
+});
 
 test("a port is free once its listener is closed, and clients are refused, also those that come meanwhile", async () => {
   using ucx = Ucx.open();
