@@ -140,7 +140,7 @@ export class WorkerResources implements DroppedState, Registrations {
   }
 
   // law ucx/WorkerResources.releaseAll: ucx/dropped, ucx/lifecycle, ucx/probe, ucx/failing_calls,
-  //   ucx/remote_memory
+  //   ucx/remote_memory, ucx/listener
   /**
    * Releases everything at once: operations in flight are cancelled, sent messages may not arrive. The order matters:
    * UCX aborts the process over an endpoint, a message or a key that is released after its worker.
