@@ -47,11 +47,12 @@ test("another process is found until it ends, and not after that", patiently, as
 
 test("a zombie process is not watched: its descriptor could be read for ever", async () => {
   // The shell does not wait for the child that it started before it becomes another program.
-  const parent = await started("sh", "-c", "sleep 0.1 & echo $!; exec sleep 100");
+  const parent = await started("sh", "-c", "sleep 100 & echo $!; exec sleep 100");
   assert(parent.stdout !== null);
   const [line] = await once(createInterface({ input: parent.stdout }), "line");
   const found = PeerProcess.find(identityOf(Number(line)));
   assert(found !== null);
+  process.kill(Number(line));
   while (!found.isGone()) await delay(10);
   assertEquals(found.open(), null);
   await end(parent);
