@@ -97,7 +97,8 @@ export async function* readVortexIpc(
   source: Uint8Array | AsyncIterable<Uint8Array>,
   options: VortexReadOptions = {},
 ): AsyncGenerator<VortexArray, void, void> {
-  const reader = new IpcReader(homeOf(options));
+  const home = homeOf(options);
+  const reader = new IpcReader(home);
   if (source instanceof Uint8Array) {
     for (const message of messagesOf(ownBytes(source))) {
       const array = reader.read(message);
@@ -105,13 +106,17 @@ export async function* readVortexIpc(
     }
     return;
   }
-  const pieces = new Pieces(source, homeOf(options).limits.bytes);
-  for (;;) {
-    const size = await pieces.take(4);
-    if (size === null) return;
-    const header = readHeader(await pieces.need(new DataView(size.buffer).getUint32(0, true)));
-    const array = reader.read(header.withBody(await pieces.need(header.bodySize)));
-    if (array !== null) yield array;
+  const pieces = new Pieces(source, home.limits.bytes);
+  try {
+    for (;;) {
+      const size = await pieces.take(4);
+      if (size === null) return;
+      const header = readHeader(await pieces.need(new DataView(size.buffer).getUint32(0, true)));
+      const array = reader.read(header.withBody(await pieces.need(header.bodySize)));
+      if (array !== null) yield array;
+    }
+  } finally {
+    await pieces.close();
   }
 }
 
@@ -129,6 +134,8 @@ class Pieces {
   readonly #most: number;
   #here: Uint8Array[] = [];
   #count = 0;
+  /** Whether the source has ended or failed. */
+  #isOver = false;
 
   constructor(source: AsyncIterable<Uint8Array>, most: number) {
     if (typeof source?.[Symbol.asyncIterator] !== "function") throw noBytesFrom(source);
@@ -148,8 +155,10 @@ class Pieces {
       throw new VortexError("message", `A message has ${size} bytes, more than the limit of ${this.#most}`);
     }
     while (this.#count < size) {
+      this.#isOver = true; // if it fails
       const { value, done } = await this.#source.next();
       if (done === true) break;
+      this.#isOver = false;
       if (!(value instanceof Uint8Array)) throw noBytesFrom(value);
       checkThere(value.buffer);
       this.#here.push(value);
@@ -174,6 +183,12 @@ class Pieces {
   async need(size: number): Promise<Bytes> {
     const bytes = await this.take(size);
     return bytes ?? endsInside();
+  }
+
+  // law vortex/Pieces.close: vortex/core/pieces
+  /** Tells a source that is not read to its end that no more of it is wanted: it may hold a file or a connection. */
+  async close(): Promise<void> {
+    if (!this.#isOver) await this.#source.return?.();
   }
 }
 

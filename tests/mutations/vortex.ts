@@ -97,6 +97,10 @@ export const vortexMutations: readonly Mutation[] = [
     ["      checkThere(value.buffer);\n", "", "A piece that was transferred is left out."],
     ["      checkThere(first.buffer);\n", "", "A piece that is transferred later fails with the engine's error."],
   ]),
+  ...law("vortex/Pieces.close", [
+    ["await this.#source.return?.();", "return;", "The source of a stream that is left early is never told."],
+    ["if (!this.#isOver) ", "", "A source that has ended is told to end."],
+  ]),
   ...law("vortex/checkThere", [
     [" || !memory.detached) return;", ") return;", "What was not transferred is refused."],
     ["  checkThere(buffer);\n", "", "A message that was transferred fails with the engine's error."],
