@@ -4,7 +4,7 @@
  * @module
  */
 import type { DecodeContext } from "./decode_context.ts";
-import type { EncodedNode } from "./encoded_node.ts";
+import { type EncodedNode, rawOf } from "./encoded_node.ts";
 import type { VortexEncoding } from "./encoding.ts";
 import type { VortexSession } from "./session.ts";
 
@@ -50,15 +50,21 @@ export function openAll(session: VortexSession, node: EncodedNode): void {
   for (const child of node.children) openAll(session, child);
 }
 
-// law vortex/openEvery: vortex/core/built
+// law vortex/openEvery: vortex/core/built, vortex/core/unknown
 /**
- * Opens a node and all known nodes below it, including those whose lengths are stored in data.
+ * Opens a node and all known nodes below it, including those whose lengths are stored in data, and those below an
+ * unknown node that state their own dtypes and lengths.
  *
  * @throws {VortexError} if anything is inconsistent, or such data is wrong
  */
 export function openEvery(context: DecodeContext, node: EncodedNode): void {
-  if (!context.session.knows(node.id)) return;
-  const { encoding, opened } = openNode(context.session, node);
-  encoding.openRest?.(node, opened, context);
+  if (context.session.knows(node.id)) {
+    const { encoding, opened } = openNode(context.session, node);
+    encoding.openRest?.(node, opened, context);
+  } else {
+    for (const [i, { outer }] of rawOf(node).children.entries()) {
+      if (outer !== null) node.child(i, outer.dtype, outer.length);
+    }
+  }
   for (const child of node.children) openEvery(context, child);
 }

@@ -238,6 +238,8 @@ export class VortexArray implements VortexForm {
   /**
    * The array as a tree of tuples, from which Vortex in Python, or `fromVortexMetadata`, rebuilds it. Buffers are not
    * copied.
+   *
+   * @throws {VortexError} for the children of an unknown encoding that came in a message, which does not say their dtypes
    */
   toMetadata(): VortexMetadata {
     openAll(this.#home.session, this.#nodes());
@@ -307,7 +309,18 @@ function metadataOf(node: EncodedNode): VortexMetadata {
   const buffers = typeof raw.buffers === "number"
     ? raw.buffers
     : raw.buffers.map((one) => one instanceof Uint8Array ? one : one.memory);
-  return [raw.id, writeDType(node.dtype), node.length, raw.metadata, buffers, node.children.map(metadataOf)];
+  return [raw.id, writeDType(node.dtype), node.length, raw.metadata, buffers, childrenOf(node).map(metadataOf)];
+}
+
+// law vortex/childrenOf: vortex/core/unknown
+/** A node's children. @throws {VortexError} if their dtypes are unknown: without them they would not be an array's */
+function childrenOf(node: EncodedNode): readonly EncodedNode[] {
+  const { id, children, childCount } = node;
+  if (children.length === childCount) return children;
+  return node.fail(
+    `Cannot describe the children of ${id}: register the encoding, which alone knows their dtypes, or pass the array ` +
+      "on as a message, with encodeVortexIpc",
+  );
 }
 
 function formOf(node: EncodedNode): VortexNodeForm {
@@ -318,6 +331,6 @@ function formOf(node: EncodedNode): VortexNodeForm {
     length: node.length,
     metadata: node.metadata,
     buffers: node.buffers.map((bytes, i) => [viewOf(bytes), alignments[i] ?? 1] as const),
-    children: node.children.map(formOf),
+    children: childrenOf(node).map(formOf),
   };
 }

@@ -230,7 +230,19 @@ export const vortexMutations: readonly Mutation[] = [
     ["widthOf(node.dtype.ptype) : 1", "maxAligned : 1", "PyVortex panics when it slices numbers of a few bytes."],
   ]),
   ...law("vortex/openEvery", [
-    ["  encoding.openRest?.(node, opened, context);\n", "", "A description of a chunked array has no chunks."],
+    ["    encoding.openRest?.(node, opened, context);\n", "", "A description of a chunked array has no chunks."],
+    [
+      "if (outer !== null) node.child(i, outer.dtype, outer.length);",
+      "",
+      "A node of an unknown encoding loses its children when it is described.",
+    ],
+  ]),
+  ...law("vortex/childrenOf", [
+    [
+      "if (children.length === childCount) return children;",
+      "return children;",
+      "A node of an unknown encoding that came in a message is described without its children.",
+    ],
   ]),
   ...law("vortex/handedMemory", [
     ["memory.device === null", "memory.size >= 0", "The host reads from the addresses of a device."],
