@@ -1,15 +1,83 @@
 /**
- * The encodings that this package knows: each folder of the room contributes a list.
+ * The encodings that this package knows.
  *
  * @module
  */
-import { compressedEncodings } from "./compressed/compressed_encodings.ts";
+import { pcoEncoding, zstdEncoding } from "./compressed/encodings.ts";
 import type { VortexEncoding } from "./encoding.ts";
-import { canonicalEncodings } from "./encodings/canonical_encodings.ts";
-import { numericEncodings } from "./numeric/numeric_encodings.ts";
-import { stringEncodings } from "./strings/string_encodings.ts";
+import {
+  chunkedEncoding,
+  constantEncoding,
+  dictEncoding,
+  maskedEncoding,
+  sequenceEncoding,
+} from "./encodings/composed.ts";
+import { decimalEncoding } from "./encodings/decimal.ts";
+import {
+  extensionEncoding,
+  fixedSizeListEncoding,
+  listEncoding,
+  listViewEncoding,
+  mapEncoding,
+  structEncoding,
+} from "./encodings/nested.ts";
+import { boolEncoding, byteBoolEncoding, nullEncoding, primitiveEncoding } from "./encodings/null_bool_primitive.ts";
+import { varBinEncoding, varBinViewEncoding } from "./encodings/text.ts";
+import { alpEncoding, alpRdEncoding } from "./numeric/floats.ts";
+import {
+  bitPackedEncoding,
+  bitPackedV2Encoding,
+  forEncoding,
+  forV2Encoding,
+  zigzagEncoding,
+} from "./numeric/integers.ts";
+import { dateTimePartsEncoding, decimalPartsEncoding, decimalPartsV2Encoding } from "./numeric/parts.ts";
+import { deltaEncoding, rleEncoding, runEndEncoding } from "./numeric/runs.ts";
+import { patchedEncoding, sparseEncoding } from "./numeric/sparse.ts";
+import { fsstEncoding, onPairEncoding } from "./strings/encodings.ts";
 
-/** All encodings of this package. */
-export function defaultEncodings(): readonly VortexEncoding[] {
-  return [...canonicalEncodings, ...numericEncodings, ...stringEncodings, ...compressedEncodings];
-}
+/** Encodings that shrink numbers, and encodings of arrays of any dtype that rely on numbers. */
+export const numericEncodings = [
+  forEncoding,
+  forV2Encoding,
+  zigzagEncoding,
+  bitPackedEncoding,
+  bitPackedV2Encoding,
+  alpEncoding,
+  alpRdEncoding,
+  runEndEncoding,
+  deltaEncoding,
+  rleEncoding,
+  sparseEncoding,
+  patchedEncoding,
+  dateTimePartsEncoding,
+  decimalPartsEncoding,
+  decimalPartsV2Encoding,
+] as readonly VortexEncoding[];
+
+/** All encodings: those close to Arrow's own layouts, or composed of others, first. */
+export const defaultEncodings = [
+  nullEncoding,
+  boolEncoding,
+  byteBoolEncoding,
+  primitiveEncoding,
+  decimalEncoding,
+  varBinEncoding,
+  varBinViewEncoding,
+  structEncoding,
+  listEncoding,
+  listViewEncoding,
+  fixedSizeListEncoding,
+  mapEncoding,
+  extensionEncoding,
+  chunkedEncoding,
+  constantEncoding,
+  sequenceEncoding,
+  dictEncoding,
+  maskedEncoding,
+  ...numericEncodings,
+  fsstEncoding,
+  onPairEncoding,
+  zstdEncoding,
+  pcoEncoding,
+] as readonly VortexEncoding[];

@@ -4,12 +4,12 @@
  *
  * Whatever its source, files (`file/`), messages (`ipc.ts`) or another session's tuples (`bridge.ts`), an array becomes
  * a tree of nodes (`encoded_node.ts`) over bytes that `wire/` reads. A session (`session.ts`) maps ids to encodings:
- * each folder has its own list, `encodings/` those close to Arrow's, `numeric/`, `strings/`, `compressed/`, and
- * `default_encodings.ts` combines them: a new list goes there. `open_nodes.ts` opens each node with its encoding, which
- * checks everything but the elements; `decode_context.ts` decodes it on first use, within limits, to one canonical form
- * per kind of dtype (`canonical.ts`), which `ops/` slices, concatenates and takes from, and which `arrow/` turns into
- * an Arrow array over the same memory. `device/` does the same for numbers on a GPU. The room knows the room `arrow/`
- * and all rooms below it, but no Python.
+ * `encodings/` has those close to Arrow's, `numeric/`, `strings/` and `compressed/` the others, and
+ * `default_encodings.ts` lists them all. `open_nodes.ts` opens each node with its encoding, which checks everything but
+ * the elements; `decode_context.ts` decodes it on first use, within limits, to one canonical form per kind of dtype
+ * (`canonical.ts`), which `ops/` slices, concatenates and takes from, and which `arrow/` turns into an Arrow array over
+ * the same memory. `device/` does the same for numbers on a GPU. The room knows the room `arrow/` and all rooms below
+ * it, but no Python.
  *
  * @module
  */

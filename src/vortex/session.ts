@@ -65,7 +65,7 @@ export class VortexSession {
   /** A new session with all encodings and extension types of this package. Registrations affect only that session. */
   static default(options: VortexSessionOptions = {}): VortexSession {
     const session = new VortexSession(options);
-    for (const encoding of defaultEncodings()) session.register(encoding);
+    for (const encoding of defaultEncodings) session.register(encoding);
     for (const extension of defaultExtensions) session.registerExtension(extension);
     return session;
   }

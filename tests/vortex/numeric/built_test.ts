@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { numericEncodings } from "../../../src/vortex/numeric/numeric_encodings.ts";
+import { numericEncodings } from "../../../src/vortex/default_encodings.ts";
 import { check, fc } from "../../support/property.ts";
 import { type NumberTree, numberTree } from "../../support/vortex/number_trees.ts";
 import { decodeTree, idsOf, judge, rowsOf, withWheel } from "../../support/vortex/wheel.ts";
