@@ -130,8 +130,8 @@ function takeValues(
       to[at++] = from[source + 1] ?? 0;
     }
   } else {
-    // As the unsigned type of equal width: a NaN must keep its bits.
-    const kind = width === 1 ? Uint8Array : width === 2 ? Uint16Array : Uint32Array;
+    // As integers of equal width: a NaN must keep its bits. Signed words: unsigned ones need not be integers to engines.
+    const kind = width === 1 ? Uint8Array : width === 2 ? Uint16Array : Int32Array;
     const from = new kind(values.buffer, values.byteOffset, values.length);
     const to = new kind(buffer, 0, length);
     for (let i = 0; i < length; i++) to[i] = from[indices[i] ?? 0] ?? 0;
