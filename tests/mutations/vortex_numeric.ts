@@ -89,22 +89,14 @@ export const vortexNumericMutations: readonly Mutation[] = [
     ],
     ["low >>> 0 < base >>> 0 ? 1 : 0", "0", "A sum of 64 bits loses its carry."],
   ]),
-  ...law("vortex/numeric.takeInto", [
-    [
-      "if ((codes[row] ?? 0) < count || !isValid(validity, row)) continue;",
-      "continue;",
-      "An invalid code becomes 0.",
-    ],
-    [" || !isValid(validity, row)", "", "The value under a null causes an error."],
-  ]),
-  ...law("vortex/numeric.rleInto", [
+  ...law("vortex/numeric.rleCodes", [
     [
       "else if (isValid(validity, at - offset)) {",
       "else if (false) {",
       "An invalid index becomes the first of all values.",
     ],
     [
-      "if (!(start <= end && end <= values.length / width)) {",
+      "if (!(start <= end && end <= count)) {",
       "if (false) {",
       "A block reads values that do not exist.",
     ],

@@ -11,7 +11,7 @@ import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import { sliceOf } from "../ops/slice.ts";
-import { takeOf } from "../ops/take.ts";
+import { takeOf, takeValues } from "../ops/take.ts";
 import { widthOf } from "../ptype.ts";
 import type { Bytes } from "../wire/source.ts";
 import {
@@ -26,7 +26,7 @@ import {
   unsignedChild,
 } from "./columns.ts";
 import { deltaInto } from "./delta.ts";
-import { rleInto } from "./rle.ts";
+import { rleCodes } from "./rle.ts";
 import { checkRuns, runOfRows, runsInto } from "./run_end.ts";
 import { type Indices, indicesOf } from "./words.ts";
 
@@ -200,11 +200,9 @@ export const rleEncoding: VortexEncoding<OpenedRle> = {
     const indices = context.primitive(indicesNode);
     const { validity } = sliceOf(indices, offset, offset + length, context.allocator(node));
     const starts = indexColumn(startsNode, context);
-    const width = widthOf(dtype.ptype);
-    const codes = indicesOf(bytesOf(indices), bitsOf(indices.dtype.ptype));
+    const own = indicesOf(bytesOf(indices), bitsOf(indices.dtype.ptype));
     context.charge(4 * length, node);
-    const out = context.allocate(length * width, node);
-    inNode(node, () => rleInto(out, bytesOf(values), width, codes, starts, { offset, validity }));
-    return numbersOf(dtype, out, validity);
+    const codes = inNode(node, () => rleCodes(values.length, own, starts, { offset, length, validity }));
+    return { kind: "primitive", dtype, length, validity, values: takeValues(values, codes, context.allocator(node)) };
   },
 };

@@ -5,7 +5,7 @@
  */
 import type { Allocate } from "../allocator.ts";
 import { bitAt, bothValid, bytesForBits } from "../bits.ts";
-import type { CanonicalArray, ListArray } from "../canonical.ts";
+import type { CanonicalArray, ListArray, PrimitiveArray } from "../canonical.ts";
 import { withNullable } from "../dtype.ts";
 import { type PrimitiveValues, valuesAt, widthOf } from "../ptype.ts";
 import type { Bytes } from "../wire/source.ts";
@@ -112,11 +112,8 @@ function takeBits(bits: Uint8Array, offset: number, indices: Indices, allocate: 
   return out;
 }
 
-function takeValues(
-  { values, dtype }: CanonicalArray & { readonly kind: "primitive" },
-  indices: Indices,
-  allocate: Allocate,
-): PrimitiveValues {
+/** The numbers at the given indices, each of which must be less than the array's length unless its row is null. */
+export function takeValues({ values, dtype }: PrimitiveArray, indices: Indices, allocate: Allocate): PrimitiveValues {
   const { length } = indices;
   const width = widthOf(dtype.ptype);
   const { buffer } = allocate(length * width);
