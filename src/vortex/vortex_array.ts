@@ -239,7 +239,7 @@ export class VortexArray implements VortexForm {
    * The array as a tree of tuples, from which Vortex in Python, or `fromVortexMetadata`, rebuilds it. Buffers are not
    * copied.
    *
-   * @throws {VortexError} for the children of an unknown encoding that came in a message, which does not say their dtypes
+   * @throws {VortexError} for children of an unknown encoding that came in a message, which does not say their dtypes
    */
   toMetadata(): VortexMetadata {
     openAll(this.#home.session, this.#nodes());

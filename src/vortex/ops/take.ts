@@ -127,7 +127,7 @@ export function takeValues({ values, dtype }: PrimitiveArray, indices: Indices, 
       to[at++] = from[source + 1] ?? 0;
     }
   } else {
-    // As integers of equal width: a NaN must keep its bits. Signed words: unsigned ones need not be integers to engines.
+    // As integers of equal width: a NaN must keep its bits. Engines keep signed words as integers, others as floats.
     const kind = width === 1 ? Uint8Array : width === 2 ? Uint16Array : Int32Array;
     const from = new kind(values.buffer, values.byteOffset, values.length);
     const to = new kind(buffer, 0, length);
