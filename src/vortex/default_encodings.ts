@@ -23,7 +23,11 @@ import {
 } from "./encodings/nested.ts";
 import { boolEncoding, byteBoolEncoding, nullEncoding, primitiveEncoding } from "./encodings/null_bool_primitive.ts";
 import { varBinEncoding, varBinViewEncoding } from "./encodings/text.ts";
-import { alpEncoding, alpRdEncoding } from "./numeric/floats.ts";
+import { alpEncoding } from "./numeric/alp.ts";
+import { alpRdEncoding } from "./numeric/alp_rd.ts";
+import { dateTimePartsEncoding } from "./numeric/date_time_parts.ts";
+import { decimalPartsEncoding, decimalPartsV2Encoding } from "./numeric/decimal_parts.ts";
+import { deltaEncoding } from "./numeric/delta.ts";
 import {
   bitPackedEncoding,
   bitPackedV2Encoding,
@@ -31,8 +35,8 @@ import {
   forV2Encoding,
   zigzagEncoding,
 } from "./numeric/integers.ts";
-import { dateTimePartsEncoding, decimalPartsEncoding, decimalPartsV2Encoding } from "./numeric/parts.ts";
-import { deltaEncoding, rleEncoding, runEndEncoding } from "./numeric/runs.ts";
+import { rleEncoding } from "./numeric/rle.ts";
+import { runEndEncoding } from "./numeric/run_end.ts";
 import { patchedEncoding, sparseEncoding } from "./numeric/sparse.ts";
 import { fsstEncoding, onPairEncoding } from "./strings/encodings.ts";
 

@@ -15,7 +15,7 @@ import type { DecodeContext } from "../decode_context.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import { dictEncoding } from "../encodings/composed.ts";
 import { extensionEncoding, structEncoding } from "../encodings/nested.ts";
-import { runEndEncoding } from "../numeric/runs.ts";
+import { runEndEncoding } from "../numeric/run_end.ts";
 import { openNode } from "../open_nodes.ts";
 import type { Bytes } from "../wire/source.ts";
 import { DeviceDecoder } from "./device_decoder.ts";

@@ -1,5 +1,63 @@
+/**
+ * Instants as days, seconds of the day, and fractions of a second.
+ *
+ * @module
+ */
+import { type DTypeOf, primitiveDType } from "../dtype.ts";
+import type { EncodedNode } from "../encoded_node.ts";
+import type { VortexEncoding } from "../encoding.ts";
+import { isSigned } from "../ptype.ts";
 import { compile, type Instruction, scratch } from "../../wasm/mod.ts";
+import { bitsOf, bytesOf, numbersOf, ptypeIn } from "./columns.ts";
 import type { Bits } from "./words.ts";
+
+interface OpenedTimes {
+  readonly dtype: DTypeOf<"extension">;
+  readonly storage: DTypeOf<"primitive">;
+  readonly perSecond: number;
+  readonly parts: readonly [EncodedNode, EncodedNode, EncodedNode];
+}
+
+// law vortex/numeric.dateTimePartsEncoding: vortex/numeric/built, vortex/numeric/malformed
+/** Units per second, by the first byte of a timestamp's metadata: nanoseconds to seconds. */
+const unitsPerSecond = [1e9, 1e6, 1e3, 1];
+
+/** Instants as days, seconds of the day, and fractions of a second. */
+export const dateTimePartsEncoding: VortexEncoding<OpenedTimes> = {
+  id: "vortex.datetimeparts",
+  open(node) {
+    const { dtype, length } = node;
+    const isTimestamp = dtype.kind === "extension" && dtype.id === "vortex.timestamp";
+    if (!isTimestamp || dtype.storage.kind !== "primitive" || dtype.storage.ptype !== "i64") {
+      return node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected vortex.timestamp of i64`);
+    }
+    const unit = dtype.metadata[0];
+    const perSecond = unitsPerSecond[unit ?? NaN] ?? node.fail(`A timestamp has the unit ${unit}: expected 0 to 3`);
+    const message = node.message();
+    const part = (index: number, nullable: boolean) =>
+      node.child(index, primitiveDType(ptypeIn(node, message, index + 1, "an integer"), nullable), length);
+    node.expectBuffers(0);
+    node.expectChildren(3);
+    const parts = [part(0, dtype.nullable), part(1, false), part(2, false)] as const;
+    return { dtype, storage: dtype.storage, perSecond, parts };
+  },
+  decode(node, { dtype, storage, perSecond, parts }, context) {
+    const { length } = node;
+    const [days, seconds, rest] = [
+      context.primitive(parts[0]),
+      context.primitive(parts[1]),
+      context.primitive(parts[2]),
+    ];
+    const integersOf = (array: typeof days): Integers => {
+      const { ptype } = array.dtype;
+      return { bytes: bytesOf(array), bits: bitsOf(ptype), isSigned: isSigned(ptype) };
+    };
+    const out = context.allocate(8 * length, node);
+    joinTimesInto(out, [integersOf(days), integersOf(seconds), integersOf(rest)], perSecond);
+    const { validity } = days;
+    return { kind: "extension", dtype, length, validity, storage: numbersOf(storage, out, validity) };
+  },
+};
 
 /** Integers of any word size. */
 export interface Integers {

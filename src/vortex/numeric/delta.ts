@@ -1,6 +1,51 @@
+/**
+ * Differences from the previous word of the lane, in blocks of 1024 that are transposed.
+ *
+ * @module
+ */
+import { type DTypeOf, withNullable } from "../dtype.ts";
+import type { EncodedNode } from "../encoded_node.ts";
+import type { VortexEncoding } from "../encoding.ts";
+import { bitsOf, blockOffset, bytesOf, inNode, integerDType, numbersOf } from "./columns.ts";
 import { DataError } from "./data_error.ts";
 import { BLOCK, firstOfRow, transposition } from "./fastlanes.ts";
 import { type Bits, smallWords, words32 } from "./words.ts";
+
+interface OpenedDelta {
+  readonly dtype: DTypeOf<"primitive">;
+  readonly offset: number;
+  readonly bases: EncodedNode;
+  readonly deltas: EncodedNode;
+  readonly validity: EncodedNode | null;
+}
+
+// law vortex/numeric.deltaEncoding: vortex/numeric/built, vortex/numeric/malformed
+/** Differences from the previous word in the lane, in blocks of 1024. */
+export const deltaEncoding: VortexEncoding<OpenedDelta> = {
+  id: "fastlanes.delta",
+  open(node) {
+    const dtype = integerDType(node);
+    const message = node.message();
+    const [count, offset] = [message.number(1), blockOffset(node, message, 2)];
+    if (count % 1024 !== 0 || count < offset + node.length) {
+      node.fail(
+        `${node.id} has ${count} differences for ${node.length} rows at offset ${offset}. Expected blocks of 1024`,
+      );
+    }
+    node.expectBuffers(0);
+    const plain = withNullable(dtype, false);
+    const lanes = 1024 / bitsOf(dtype.ptype);
+    const [bases, deltas] = [node.child(0, plain, count / 1024 * lanes), node.child(1, plain, count)];
+    return { dtype, offset, bases, deltas, validity: node.validityChild(2) };
+  },
+  decode(node, { dtype, offset, bases, deltas, validity }, context) {
+    const bits = bitsOf(dtype.ptype);
+    const [from, differences] = [context.primitive(bases), context.primitive(deltas)];
+    const out = context.allocate(node.length * bits / 8, node);
+    inNode(node, () => deltaInto(out, bytesOf(differences), bytesOf(from), { bits, offset }));
+    return numbersOf(dtype, out, context.validity(validity));
+  },
+};
 
 // law vortex/numeric.deltaInto: vortex/numeric/delta
 /**

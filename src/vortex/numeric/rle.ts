@@ -1,5 +1,60 @@
+/**
+ * Few values per block of 1024 rows: indices into the values of the block.
+ *
+ * @module
+ */
+import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
+import type { EncodedNode } from "../encoded_node.ts";
+import type { VortexEncoding } from "../encoding.ts";
+import { sliceOf } from "../ops/slice.ts";
+import { takeValues } from "../ops/take.ts";
+import { bitsOf, blockOffset, bytesOf, indexColumn, inNode, ptypeIn, unsignedChild } from "./columns.ts";
 import { DataError } from "./data_error.ts";
-import { type Indices, isValid, type Validity } from "./words.ts";
+import { type Indices, indicesOf, isValid, type Validity } from "./words.ts";
+
+interface OpenedRle {
+  readonly dtype: DTypeOf<"primitive">;
+  readonly offset: number;
+  readonly values: EncodedNode;
+  readonly indices: EncodedNode;
+  readonly starts: EncodedNode;
+}
+
+// law vortex/numeric.rleEncoding: vortex/numeric/built, vortex/numeric/malformed
+/** Indices in blocks of 1024, each block with separate values. */
+export const rleEncoding: VortexEncoding<OpenedRle> = {
+  id: "fastlanes.rle",
+  open(node) {
+    const { dtype } = node;
+    if (dtype.kind !== "primitive") {
+      return node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected numbers`);
+    }
+    const message = node.message();
+    const [count, offset] = [message.number(2), blockOffset(node, message, 6)];
+    if (count % 1024 !== 0 || count < offset + node.length) {
+      node.fail(`${node.id} has ${count} indices for ${node.length} rows at offset ${offset}. Expected blocks of 1024`);
+    }
+    const code = ptypeIn(node, message, 3, "an unsigned integer");
+    if (code !== "u8" && code !== "u16") node.fail(`${node.id} has indices of ${code}. Expected u8 or u16`);
+    node.expectBuffers(0);
+    node.expectChildren(3);
+    const values = node.child(0, withNullable(dtype, false), message.number(1));
+    const indices = node.child(1, primitiveDType(code, dtype.nullable), count);
+    const starts = unsignedChild(node, 2, ptypeIn(node, message, 5, "an unsigned integer"), message.number(4));
+    return { dtype, offset, values, indices, starts };
+  },
+  decode(node, { dtype, offset, values: valuesNode, indices: indicesNode, starts: startsNode }, context) {
+    const { length } = node;
+    const values = context.primitive(valuesNode);
+    const indices = context.primitive(indicesNode);
+    const { validity } = sliceOf(indices, offset, offset + length, context.allocator(node));
+    const starts = indexColumn(startsNode, context);
+    const own = indicesOf(bytesOf(indices), bitsOf(indices.dtype.ptype));
+    context.charge(4 * length, node);
+    const codes = inNode(node, () => rleCodes(values.length, own, starts, { offset, length, validity }));
+    return { kind: "primitive", dtype, length, validity, values: takeValues(values, codes, context.allocator(node)) };
+  },
+};
 
 // law vortex/numeric.rleCodes: vortex/numeric/rle
 /**
