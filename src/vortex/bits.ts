@@ -4,7 +4,7 @@
  * @module
  */
 import { countSet } from "../cdata/mod.ts";
-import type { Bytes } from "./wire/source.ts";
+import type { Allocate, Bytes } from "./wire/source.ts";
 
 export { countSet };
 
@@ -24,17 +24,8 @@ export function allSet(bits: Uint8Array, offset: number, length: number): boolea
 }
 
 // law vortex/bitmapFrom: vortex/core/ops
-/**
- * Bits starting at `offset` as a bitmap that starts at bit 0: a view of the same bytes if `offset` is a multiple of 8.
- *
- * @param allocate allocates zeroed bytes
- */
-export function bitmapFrom(
-  bits: Bytes,
-  offset: number,
-  length: number,
-  allocate: (bytes: number) => Bytes,
-): Bytes {
+/** Bits starting at `offset` as a bitmap from bit 0: a view of the same bytes if `offset` is a multiple of 8. */
+export function bitmapFrom(bits: Bytes, offset: number, length: number, allocate: Allocate): Bytes {
   const [first, shift, size] = [Math.floor(offset / 8), offset % 8, bytesForBits(length)];
   if (shift === 0) return bits.subarray(first, first + size);
   const out = allocate(size);
@@ -81,12 +72,7 @@ export function fillBits(to: Uint8Array, at: number, length: number): void {
 }
 
 /** The elements that are valid in both bitmaps. Null means that all are valid. */
-export function bothValid(
-  one: Bytes | null,
-  other: Bytes | null,
-  length: number,
-  allocate: (bytes: number) => Bytes,
-): Bytes | null {
+export function bothValid(one: Bytes | null, other: Bytes | null, length: number, allocate: Allocate): Bytes | null {
   if (one === null || other === null || one === other) return one ?? other;
   const out = allocate(bytesForBits(length));
   for (let i = 0; i < out.length; i++) out[i] = (one[i] ?? 0) & (other[i] ?? 0);

@@ -5,7 +5,6 @@
  */
 import { openNode } from "./open_nodes.ts";
 import { newArrayBuffer } from "../native/mod.ts";
-import type { Allocate } from "./allocator.ts";
 import { allSet, bitmapFrom } from "./bits.ts";
 import type { BoolArray, CanonicalArray, PrimitiveArray } from "./canonical.ts";
 import type { EncodedNode } from "./encoded_node.ts";
@@ -14,7 +13,7 @@ import type { VortexLimits } from "./limits.ts";
 import { flatten } from "./ops/flatten.ts";
 import { type PrimitiveValues, type PType, valuesAt, widthOf } from "./ptype.ts";
 import type { VortexSession } from "./session.ts";
-import type { Bytes } from "./wire/source.ts";
+import type { Allocate, Bytes } from "./wire/source.ts";
 
 /** Encodings that Arrow has too, and that an array may keep. */
 export interface Kept {

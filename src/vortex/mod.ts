@@ -49,7 +49,6 @@ export { openVortex, type OpenVortexOptions, VortexFile } from "./file/vortex_fi
 export { layoutLines, showEncodings, type VortexLayout } from "./file/describe.ts";
 export type { VortexScanOptions } from "./file/scan.ts";
 export type { EncodingTree } from "./wire/array_flatbuffer.ts";
-export type { Allocate } from "./allocator.ts";
 export type { Kept } from "./decode_context.ts";
 export type { DTypeOf } from "./dtype.ts";
 export type { DecodedArray } from "./canonical.ts";
@@ -57,4 +56,4 @@ export type { Place } from "./error.ts";
 export type { ColumnValue } from "./file/literal.ts";
 export type { ColumnBounds } from "./file/prune.ts";
 export type { ProtoMessage } from "./wire/protobuf.ts";
-export type { Bytes } from "./wire/source.ts";
+export type { Allocate, Bytes } from "./wire/source.ts";

@@ -6,7 +6,6 @@
 import { ArrowArray } from "../../arrow/mod.ts";
 import type { ArrowField } from "../../cdata/mod.ts";
 import { StridedMemoryView } from "../../view/mod.ts";
-import type { Allocate } from "../allocator.ts";
 import { bitmapFrom, countSet } from "../bits.ts";
 import type { CanonicalArray, DecimalArray, PrimitiveArray } from "../canonical.ts";
 import { childrenOf } from "../../cdata/mod.ts";
@@ -15,7 +14,7 @@ import { widen } from "../ops/concat.ts";
 import { flatten } from "../ops/flatten.ts";
 import { valuesAt } from "../ptype.ts";
 import type { VortexSession } from "../session.ts";
-import { type Bytes, bytesOf } from "../wire/source.ts";
+import { type Allocate, type Bytes, bytesOf } from "../wire/source.ts";
 import { arrowDecimalBits, fieldOf } from "./types.ts";
 
 /** A decoded array as an Arrow array. Only bits that start inside a byte and decimals of another width are copied. */

@@ -3,12 +3,11 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
 import { bitAt } from "../bits.ts";
 import type { Fail } from "../strings/fail.ts";
 import { INLINE_BYTES } from "../strings/string_views.ts";
 import { TextBytes } from "../utf8.ts";
-import type { Bytes } from "../wire/source.ts";
+import type { Allocate, Bytes } from "../wire/source.ts";
 
 /**
  * The views of all rows into the bytes, which stay as they are. Views of null rows are empty.

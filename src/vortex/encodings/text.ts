@@ -3,13 +3,12 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
 import { bitAt } from "../bits.ts";
 import type { DTypeOf } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import { isUtf8, TextBytes } from "../utf8.ts";
-import type { Bytes } from "../wire/source.ts";
+import type { Allocate, Bytes } from "../wire/source.ts";
 import { dtypeOf } from "./null_bool_primitive.ts";
 import { checkOffsets, wholeDType, type WholeNumbers, wholeNumbers } from "./whole_numbers.ts";
 

@@ -4,7 +4,6 @@
  * @module
  */
 import { openAll } from "../open_nodes.ts";
-import type { Allocate } from "../allocator.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { DecodeContext } from "../decode_context.ts";
 import type { VortexDType } from "../dtype.ts";
@@ -18,7 +17,7 @@ import { listsOf } from "../encodings/nested.ts";
 import type { ArrayHome } from "../vortex_array.ts";
 import { validityOf } from "../ops/validity.ts";
 import { readArray } from "../wire/array_flatbuffer.ts";
-import { ownBytes } from "../wire/source.ts";
+import { type Allocate, ownBytes } from "../wire/source.ts";
 import {
   chunkAt,
   type ChunkedLayout,

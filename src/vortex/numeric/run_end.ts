@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
 import { bitAt, bytesForBits, fillBits } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
@@ -12,7 +11,7 @@ import type { VortexEncoding } from "../encoding.ts";
 import { sliceOf } from "../ops/slice.ts";
 import { takeOf } from "../ops/take.ts";
 import { widthOf } from "../ptype.ts";
-import type { Bytes } from "../wire/source.ts";
+import type { Allocate, Bytes } from "../wire/source.ts";
 import { bytesOf, indexColumn, inNode, numbersOf, ptypeIn, unsignedChild } from "./columns.ts";
 import { DataError } from "./data_error.ts";
 import { type Indices, smallWords, words32 } from "./words.ts";

@@ -3,12 +3,11 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
 import { bytesForBits, copyBits, fillBits } from "../bits.ts";
 import type { CanonicalArray, CanonicalOf, VarBinViewArray } from "../canonical.ts";
 import { entriesOf, type VortexDType } from "../dtype.ts";
 import { valuesAt } from "../ptype.ts";
-import { type Bytes, bytesOf } from "../wire/source.ts";
+import { type Allocate, type Bytes, bytesOf } from "../wire/source.ts";
 import { zeros } from "./fill.ts";
 import { flatten } from "./flatten.ts";
 import { sliceOf } from "./slice.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
+import type { Allocate } from "../wire/source.ts";
 import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import { allNull } from "./fill.ts";
 import { fillRuns, indexArray, type Indices, takeOf } from "./take.ts";

@@ -3,11 +3,10 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
 import { bothValid } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import type { VortexDType } from "../dtype.ts";
-import type { Bytes } from "../wire/source.ts";
+import type { Allocate, Bytes } from "../wire/source.ts";
 import { flatten } from "./flatten.ts";
 
 /** The same elements under a dtype that differs only in nullability, or in being a map instead of a list. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
+import type { Allocate } from "../wire/source.ts";
 import { bitmapFrom } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 

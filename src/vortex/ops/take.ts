@@ -3,12 +3,11 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
 import { bitAt, bothValid, bytesForBits } from "../bits.ts";
 import type { CanonicalArray, ListArray, PrimitiveArray } from "../canonical.ts";
 import { withNullable } from "../dtype.ts";
 import { type PrimitiveValues, valuesAt, widthOf } from "../ptype.ts";
-import type { Bytes } from "../wire/source.ts";
+import type { Allocate, Bytes } from "../wire/source.ts";
 
 /** Numbers used as indices: patches, ends of runs, codes. */
 export type Indices = Uint8Array | Uint16Array | Uint32Array | Float64Array;

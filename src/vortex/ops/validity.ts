@@ -3,10 +3,9 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
 import { allSet, bitmapFrom } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
-import type { Bytes } from "../wire/source.ts";
+import type { Allocate, Bytes } from "../wire/source.ts";
 
 /** One bit per element, or null if all are valid. */
 export function validityOf(array: CanonicalArray | null, allocate: Allocate): Bytes | null {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
+import type { Allocate } from "../wire/source.ts";
 import { CodeLoop } from "./code_loop.ts";
 import type { Fail } from "./fail.ts";
 import { checkTotal } from "./row_numbers.ts";

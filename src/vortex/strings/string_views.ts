@@ -4,8 +4,7 @@
  *
  * @module
  */
-import type { Allocate } from "../allocator.ts";
-import type { Bytes } from "../wire/source.ts";
+import type { Allocate, Bytes } from "../wire/source.ts";
 import type { Fail } from "./fail.ts";
 
 /** Strings or binaries in Arrow's layout. */

@@ -8,6 +8,13 @@ import { VortexError } from "../error.ts";
 /** Bytes over all or part of an ArrayBuffer, which is never shared or resizable. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
+/**
+ * Allocates zeroed bytes at the start of a separate ArrayBuffer whose size is a multiple of 8.
+ *
+ * @throws {VortexError} if they exceed what is left of the call's limit
+ */
+export type Allocate = (bytes: number) => Bytes;
+
 /** No bytes. */
 export const noBytes: Bytes = new Uint8Array(0);
 
