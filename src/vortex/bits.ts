@@ -6,8 +6,6 @@
 import { countSet } from "../cdata/mod.ts";
 import type { Allocate, Bytes } from "./wire/source.ts";
 
-export { countSet };
-
 /** Number of bytes that `bits` bits occupy. */
 export function bytesForBits(bits: number): number {
   return Math.ceil(bits / 8);

@@ -18,6 +18,7 @@ export type {
   BoolArray,
   CanonicalArray,
   DecimalArray,
+  DecodedArray,
   DictionaryArray,
   ExtensionArray,
   FixedSizeListArray,
@@ -28,11 +29,11 @@ export type {
   StructArray,
   VarBinViewArray,
 } from "./canonical.ts";
-export type { DecodeContext } from "./decode_context.ts";
-export { showDType, type VortexDType } from "./dtype.ts";
+export type { DecodeContext, Kept } from "./decode_context.ts";
+export { type DTypeOf, showDType, type VortexDType } from "./dtype.ts";
 export type { EncodedNode } from "./encoded_node.ts";
 export type { VortexEncoding } from "./encoding.ts";
-export { VortexError } from "./error.ts";
+export { type Place, VortexError } from "./error.ts";
 export { decodeVortexIpc, encodeVortexIpc, readVortexIpc } from "./ipc.ts";
 export type { VortexLimits } from "./limits.ts";
 export type { VortexMetadata, VortexMetadataBuffer } from "./metadata.ts";
@@ -42,18 +43,13 @@ export { type VortexExtension, VortexSession, type VortexSessionOptions } from "
 export { VortexArray, type VortexToArrowDeviceOptions, type VortexToArrowOptions } from "./vortex_array.ts";
 export type { VortexColumn, VortexComparison, VortexFilter } from "./file/filter.ts";
 export { HttpReader, type HttpReaderOptions } from "./file/http_reader.ts";
-export type { LiteralValue } from "./file/literal.ts";
+export type { ColumnValue, LiteralValue } from "./file/literal.ts";
 export type { VortexReader, VortexSource } from "./file/reader.ts";
 export type { VortexColumnStatistics } from "./file/statistics.ts";
 export { openVortex, type OpenVortexOptions, VortexFile } from "./file/vortex_file.ts";
 export { layoutLines, showEncodings, type VortexLayout } from "./file/describe.ts";
 export type { VortexScanOptions } from "./file/scan.ts";
 export type { EncodingTree } from "./wire/array_flatbuffer.ts";
-export type { Kept } from "./decode_context.ts";
-export type { DTypeOf } from "./dtype.ts";
-export type { DecodedArray } from "./canonical.ts";
-export type { Place } from "./error.ts";
-export type { ColumnValue } from "./file/literal.ts";
 export type { ColumnBounds } from "./file/prune.ts";
 export type { ProtoMessage } from "./wire/protobuf.ts";
 export type { Allocate, Bytes } from "./wire/source.ts";

@@ -4,11 +4,10 @@
  * @module
  */
 import { ArrowArray } from "../../arrow/mod.ts";
-import type { ArrowField } from "../../cdata/mod.ts";
+import { type ArrowField, childrenOf, countSet } from "../../cdata/mod.ts";
 import { StridedMemoryView } from "../../view/mod.ts";
-import { bitmapFrom, countSet } from "../bits.ts";
+import { bitmapFrom } from "../bits.ts";
 import type { CanonicalArray, DecimalArray, PrimitiveArray } from "../canonical.ts";
-import { childrenOf } from "../../cdata/mod.ts";
 import { memoryOf } from "../handed_buffer.ts";
 import { widen } from "../ops/concat.ts";
 import { flatten } from "../ops/flatten.ts";

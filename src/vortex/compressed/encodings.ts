@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { countSet } from "../bits.ts";
+import { countSet } from "../../cdata/mod.ts";
 import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import type { DTypeOf } from "../dtype.ts";

@@ -4,13 +4,12 @@
  * @module
  */
 import { ArrowArray } from "../../arrow/mod.ts";
-import { type ArrowField, arrowField, type ArrowType, hasViews } from "../../cdata/mod.ts";
+import { type ArrowField, arrowField, type ArrowType, countSet, hasViews } from "../../cdata/mod.ts";
 import type { CudaStream } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 import { StridedMemoryView } from "../../view/mod.ts";
 import { fieldOf } from "../arrow/types.ts";
 import { toArrowArray } from "../arrow/to_arrow.ts";
-import { countSet } from "../bits.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import { dictEncoding } from "../encodings/composed.ts";
