@@ -29,6 +29,25 @@ export interface Place {
   fail(text: string): never;
 }
 
+/** Bytes that contradict themselves: an index out of bounds, a run that ends before it begins. */
+export class DataError extends Error {
+  /** The name of the class. */
+  override readonly name = "DataError";
+}
+
+/** Runs a codec or an operation on decoded arrays. These know no nodes; their errors are rethrown as the node's. */
+export function inNode<T>(node: Place, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof DataError || error instanceof RangeError) throw node.error(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Throws the error of what is being read, with this text: given to code that does not know what that belongs to. */
+export type Fail = (problem: string) => never;
+
 /** A place given by its path. */
 export function placeAt(path: string): Place {
   const error = (text: string, options?: ErrorOptions) => new VortexError(path, text, options);

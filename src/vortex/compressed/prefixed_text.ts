@@ -4,7 +4,7 @@
  * @module
  */
 import { bitAt } from "../bits.ts";
-import type { Fail } from "../strings/fail.ts";
+import type { Fail } from "../error.ts";
 import { INLINE_BYTES } from "../strings/string_views.ts";
 import { TextBytes } from "../utf8.ts";
 import type { Allocate, Bytes } from "../wire/source.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
+import type { Fail } from "../error.ts";
 import type { ZstdOptions } from "node:zlib";
 import { nodeBuiltin } from "../../ffi/mod.ts";
-import type { Fail } from "../strings/fail.ts";
 import { readZstdFrame } from "./zstd_frame.ts";
 
 /**

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Fail } from "../strings/fail.ts";
+import type { Fail } from "../error.ts";
 
 const MAGIC = 0xfd2f_b528;
 

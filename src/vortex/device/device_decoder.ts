@@ -4,6 +4,7 @@
  * @module
  */
 import type { DTypeOf } from "../dtype.ts";
+import { inNode } from "../error.ts";
 import { type CudaStream, isSameDevice } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 import { hostWaitsFor, orderStreams } from "../../order/mod.ts";
@@ -13,7 +14,7 @@ import { type EncodedNode, rawBufferOf } from "../encoded_node.ts";
 import { constantEncoding, dictEncoding, sequenceEncoding } from "../encodings/composed.ts";
 import { primitiveEncoding } from "../encodings/null_bool_primitive.ts";
 import { alpEncoding } from "../numeric/alp.ts";
-import { bitsOf, bytesOf, indexColumn, inNode } from "../numeric/columns.ts";
+import { bitsOf, bytesOf, indexColumn } from "../numeric/columns.ts";
 import { bitPackedEncoding, forEncoding, maxSteps, zigzagEncoding } from "../numeric/integers.ts";
 import type { Step } from "../numeric/kernel.ts";
 import type { NodePatches } from "../numeric/node_patches.ts";

@@ -9,7 +9,7 @@ import type { DecodeContext } from "../decode_context.ts";
 import { type DTypeOf, equalDTypes, primitiveDType, type VortexDType, withNullable } from "../dtype.ts";
 import { type EncodedNode, rawOf } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
-import type { Place } from "../error.ts";
+import { inNode, type Place } from "../error.ts";
 import { concatOf } from "../ops/concat.ts";
 import { allNull } from "../ops/fill.ts";
 import { repeat } from "../ops/repeat.ts";
@@ -49,7 +49,7 @@ export const chunkedEncoding: VortexEncoding<OpenedChunks> = {
   },
   decode(node, { offsets }, context) {
     const chunks = chunksBy(node, offsets, context).map((chunk) => context.decode(chunk));
-    return withoutRangeError(node, () => concatOf(node.dtype, chunks, context.allocator(node)));
+    return inNode(node, () => concatOf(node.dtype, chunks, context.allocator(node)));
   },
 };
 
@@ -67,16 +67,6 @@ function chunksBy(node: EncodedNode, offsetsNode: EncodedNode, context: DecodeCo
   );
 }
 
-/** Adds the node to a RangeError: operations on decoded arrays do not know their node. */
-function withoutRangeError<T>(node: Place, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    if (error instanceof RangeError) throw node.error(error.message, { cause: error });
-    throw error;
-  }
-}
-
 /** A single value for all elements. */
 export const constantEncoding: VortexEncoding<null> = {
   id: "vortex.constant",
@@ -87,7 +77,7 @@ export const constantEncoding: VortexEncoding<null> = {
   },
   decode(node, _, context) {
     const scalar = readScalar(node.buffer(0), node.dtype, node.path, context.limits.depth);
-    return withoutRangeError(node, () => repeat(node.dtype, scalar, node.length, context.allocator(node)));
+    return inNode(node, () => repeat(node.dtype, scalar, node.length, context.allocator(node)));
   },
 };
 
@@ -233,7 +223,7 @@ export function dictionaryOf(
   }
   if (isKept) return { kind: "dictionary", dtype, length, validity, codes, values };
   const indices = wholesOf(codes, place, context, "Code");
-  return retyped(withoutRangeError(place, () => takeOf(values, indices, validity, allocate)), dtype);
+  return retyped(inNode(place, () => takeOf(values, indices, validity, allocate)), dtype);
 }
 
 interface OpenedMask {

@@ -4,7 +4,7 @@
  * @module
  */
 import { boolDType, type DTypeOf, primitiveDType, type VortexDType } from "../dtype.ts";
-import { VortexError } from "../error.ts";
+import { type Fail, VortexError } from "../error.ts";
 import { ptypeOfCode } from "../wire/dtype_flatbuffer.ts";
 import { ProtoMessage } from "../wire/protobuf.ts";
 import type { Bytes } from "../wire/source.ts";
@@ -81,7 +81,7 @@ export interface ListLayout extends Node {
 export type Layout = FlatLayout | ChunkedLayout | StructLayout | DictLayout | ZonedLayout | ListLayout;
 
 /** How a layout is read. */
-type Read = (raw: RawLayout, node: Node, fail: (why: string) => never) => Layout;
+type Read = (raw: RawLayout, node: Node, fail: Fail) => Layout;
 
 // law vortex/typedLayout: vortex/file/container, vortex/file/old_files
 /**
@@ -112,7 +112,7 @@ function expectCounts(
   raw: RawLayout,
   children: readonly [least: number, most: number],
   segments: number,
-  fail: (why: string) => never,
+  fail: Fail,
 ): void {
   const { length } = raw.children;
   if (length < children[0] || length > children[1]) fail(`has ${length} children, expected ${children[0]}`);
@@ -196,7 +196,7 @@ const layouts: Readonly<Record<string, Read>> = {
 function zoned(
   raw: RawLayout,
   node: Node,
-  fail: (why: string) => never,
+  fail: Fail,
   read: (metadata: Bytes, dtype: VortexDType, rows: number) => Omit<Zones, "table"> | null,
 ): ZonedLayout {
   expectCounts(raw, [2, 2], 0, fail);

@@ -6,8 +6,8 @@
 import { type DTypeOf, primitiveDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
-import { inNode, numbersOf } from "./columns.ts";
-import { DataError } from "./data_error.ts";
+import { DataError, inNode } from "../error.ts";
+import { numbersOf } from "./columns.ts";
 import { decodeWords } from "./integers.ts";
 import type { Step } from "./kernel.ts";
 import { childrenOf, type NodePatches, openPatches, patchWords } from "./node_patches.ts";

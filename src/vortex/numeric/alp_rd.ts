@@ -6,10 +6,10 @@
 import { type DTypeOf, primitiveDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
+import { DataError, inNode } from "../error.ts";
 import { widthOf } from "../ptype.ts";
 import { floatDType } from "./alp.ts";
-import { bytesOf, inNode, numbersOf } from "./columns.ts";
-import { DataError } from "./data_error.ts";
+import { bytesOf, numbersOf } from "./columns.ts";
 import { childrenOf, type NodePatches, openPatches, patchWords } from "./node_patches.ts";
 import { type Indices, indicesOf, isValid, type Validity, words32 } from "./words.ts";
 

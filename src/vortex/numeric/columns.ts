@@ -10,7 +10,6 @@ import type { EncodedNode } from "../encoded_node.ts";
 import { isFloat, isSigned, isUnsigned, type PType, ptypes, valuesAt, widthOf } from "../ptype.ts";
 import type { ProtoMessage } from "../wire/protobuf.ts";
 import type { Bytes } from "../wire/source.ts";
-import { DataError } from "./data_error.ts";
 import { type Bits, type Indices, indicesOf } from "./words.ts";
 
 /** The bit width of a value. */
@@ -79,14 +78,4 @@ export function blockOffset(node: EncodedNode, message: ProtoMessage, field: num
   const offset = message.u32(field);
   if (offset < 1024) return offset;
   return node.fail(`${node.id} begins at row ${offset} of a block of 1024. Expected 0 to 1023`);
-}
-
-/** Runs a codec or an operation on decoded arrays. These know no nodes; their errors are rethrown as the node's. */
-export function inNode<T>(node: EncodedNode, decode: () => T): T {
-  try {
-    return decode();
-  } catch (error) {
-    if (error instanceof DataError || error instanceof RangeError) throw node.error(error.message, { cause: error });
-    throw error;
-  }
 }

@@ -6,8 +6,8 @@
 import { type DTypeOf, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
-import { bitsOf, blockOffset, bytesOf, inNode, integerDType, numbersOf } from "./columns.ts";
-import { DataError } from "./data_error.ts";
+import { DataError, inNode } from "../error.ts";
+import { bitsOf, blockOffset, bytesOf, integerDType, numbersOf } from "./columns.ts";
 import { BLOCK, firstOfRow, transposition } from "./fastlanes.ts";
 import { type Bits, smallWords, words32 } from "./words.ts";
 

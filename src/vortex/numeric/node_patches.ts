@@ -6,9 +6,10 @@
 import type { DecodeContext } from "../decode_context.ts";
 import type { VortexDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
+import { inNode } from "../error.ts";
 import type { ProtoMessage } from "../wire/protobuf.ts";
 import type { Bytes } from "../wire/source.ts";
-import { bytesOf, indexColumn, inNode, ptypeIn, unsignedChild } from "./columns.ts";
+import { bytesOf, indexColumn, ptypeIn, unsignedChild } from "./columns.ts";
 import type { Step } from "./kernel.ts";
 import { patchInto } from "./patches.ts";
 import { applySteps } from "./unpack.ts";

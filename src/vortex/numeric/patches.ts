@@ -1,4 +1,4 @@
-import { DataError } from "./data_error.ts";
+import { DataError } from "../error.ts";
 import { type Indices, smallWords, words32 } from "./words.ts";
 
 // law vortex/numeric.patchInto: vortex/numeric/patches

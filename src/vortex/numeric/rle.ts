@@ -6,10 +6,10 @@
 import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
+import { DataError, inNode } from "../error.ts";
 import { sliceOf } from "../ops/slice.ts";
 import { takeValues } from "../ops/take.ts";
-import { bitsOf, blockOffset, bytesOf, indexColumn, inNode, ptypeIn, unsignedChild } from "./columns.ts";
-import { DataError } from "./data_error.ts";
+import { bitsOf, blockOffset, bytesOf, indexColumn, ptypeIn, unsignedChild } from "./columns.ts";
 import { type Indices, indicesOf, isValid, type Validity } from "./words.ts";
 
 interface OpenedRle {

@@ -8,12 +8,12 @@ import type { CanonicalArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
+import { DataError, inNode } from "../error.ts";
 import { sliceOf } from "../ops/slice.ts";
 import { takeOf } from "../ops/take.ts";
 import { widthOf } from "../ptype.ts";
 import type { Allocate, Bytes } from "../wire/source.ts";
-import { bytesOf, indexColumn, inNode, numbersOf, ptypeIn, unsignedChild } from "./columns.ts";
-import { DataError } from "./data_error.ts";
+import { bytesOf, indexColumn, numbersOf, ptypeIn, unsignedChild } from "./columns.ts";
 import { type Indices, smallWords, words32 } from "./words.ts";
 
 interface OpenedRuns {

@@ -3,9 +3,9 @@
  *
  * @module
  */
+import type { Fail } from "../error.ts";
 import type { Allocate } from "../wire/source.ts";
 import { CodeLoop } from "./code_loop.ts";
-import type { Fail } from "./fail.ts";
 import { checkTotal } from "./row_numbers.ts";
 import { type DataBuffer, decodeStrings, type StringViews } from "./string_views.ts";
 

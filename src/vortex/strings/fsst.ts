@@ -4,8 +4,8 @@
  *
  * @module
  */
+import type { Fail } from "../error.ts";
 import { type CodeTable, ESCAPE } from "./codes.ts";
-import type { Fail } from "./fail.ts";
 
 /** Bytes per symbol in the table. */
 const SYMBOL_BYTES = 8;

@@ -3,8 +3,8 @@
  *
  * @module
  */
+import type { Fail } from "../error.ts";
 import type { CodeTable } from "./codes.ts";
-import type { Fail } from "./fail.ts";
 
 /** The most bytes that a code stands for. */
 const TOKEN_BYTES = 16;

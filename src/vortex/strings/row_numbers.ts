@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Fail } from "./fail.ts";
+import type { Fail } from "../error.ts";
 
 // law vortex/strings/asUint32: vortex/strings/malformed
 /**

@@ -4,8 +4,8 @@
  *
  * @module
  */
+import type { Fail } from "../error.ts";
 import type { Allocate, Bytes } from "../wire/source.ts";
-import type { Fail } from "./fail.ts";
 
 /** Strings or binaries in Arrow's layout. */
 export interface StringViews {

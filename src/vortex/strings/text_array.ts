@@ -6,9 +6,9 @@
 import { bitAt } from "../bits.ts";
 import type { VarBinViewArray } from "../canonical.ts";
 import type { DTypeOf } from "../dtype.ts";
+import type { Fail } from "../error.ts";
 import { isAscii, TextBytes } from "../utf8.ts";
 import type { Bytes } from "../wire/source.ts";
-import type { Fail } from "./fail.ts";
 import type { DecodedStrings } from "./codes.ts";
 
 /**

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Fail } from "../../strings/fail.ts";
+import type { Fail } from "../../error.ts";
 import type { BitReader } from "./bit_reader.ts";
 
 /** Bit width of a variable's numbers; lookbacks and dictionary indices always have 32, whatever the numbers have. */

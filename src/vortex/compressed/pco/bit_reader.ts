@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Fail } from "../../strings/fail.ts";
+import type { Fail } from "../../error.ts";
 
 /**
  * Zero bytes after the packed bytes. A batch is read without bounds checks and checked afterwards: 256 symbols of

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Fail } from "../../strings/fail.ts";
+import type { Fail } from "../../error.ts";
 import { type AnsTable, type LatentBits, readAnsTable } from "./ans_table.ts";
 import { BitReader } from "./bit_reader.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Fail } from "../../strings/fail.ts";
+import type { Fail } from "../../error.ts";
 import type { AnsTable } from "./ans_table.ts";
 import { BitReader } from "./bit_reader.ts";
 import { bitsOf, type PcoChunk, type PcoType, type PcoVariable, readPcoChunk, readPcoHeader } from "./chunk_meta.ts";

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Fail } from "../../strings/fail.ts";
+import type { Fail } from "../../error.ts";
 import type { LatentBits } from "./ans_table.ts";
 import type { Convolution, PcoDelta } from "./chunk_meta.ts";
 import { BATCH, type Latents, latents } from "./page_variable.ts";

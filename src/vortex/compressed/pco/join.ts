@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Fail } from "../../strings/fail.ts";
+import type { Fail } from "../../error.ts";
 import { bitsOf, type PcoMode, type PcoType } from "./chunk_meta.ts";
 import type { Latents } from "./page_variable.ts";
 
