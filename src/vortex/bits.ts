@@ -4,6 +4,7 @@
  * @module
  */
 import { countSet } from "../cdata/mod.ts";
+import type { CanonicalArray } from "./canonical.ts";
 import type { Allocate, Bytes } from "./wire/source.ts";
 
 /** Number of bytes that `bits` bits occupy. */
@@ -16,9 +17,12 @@ export function bitAt(bits: Uint8Array, at: number): boolean {
   return ((bits[Math.floor(at / 8)] ?? 0) >>> (at % 8) & 1) !== 0;
 }
 
-/** Whether all `length` bits starting at `offset` are set. */
-export function allSet(bits: Uint8Array, offset: number, length: number): boolean {
-  return countSet(bits, offset, length) === length;
+/** Truth values as a validity: one bit per element, or null if all are valid. */
+export function validityOf(array: CanonicalArray | null, allocate: Allocate): Bytes | null {
+  if (array === null) return null;
+  if (array.kind !== "bool") throw new TypeError(`Expected truth values, got ${array.kind}`);
+  const { bits, offset, length } = array;
+  return countSet(bits, offset, length) === length ? null : bitmapFrom(bits, offset, length, allocate);
 }
 
 // law vortex/bitmapFrom: vortex/core/ops

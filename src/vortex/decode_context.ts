@@ -5,7 +5,7 @@
  */
 import { openNode } from "./open_nodes.ts";
 import { newArrayBuffer } from "../native/mod.ts";
-import { allSet, bitmapFrom } from "./bits.ts";
+import { validityOf } from "./bits.ts";
 import type { BoolArray, CanonicalArray, PrimitiveArray } from "./canonical.ts";
 import type { EncodedNode } from "./encoded_node.ts";
 import { type Place, placeAt } from "./error.ts";
@@ -92,10 +92,7 @@ export class DecodeContext {
 
   /** Decodes a validity child: one bit per element, or null if no element is null. */
   validity(node: EncodedNode | null): Bytes | null {
-    if (node === null) return null;
-    const { bits, offset, length } = this.bool(node);
-    if (allSet(bits, offset, length)) return null;
-    return bitmapFrom(bits, offset, length, this.allocator(node));
+    return node === null ? null : validityOf(this.bool(node), this.allocator(node));
   }
 
   // law vortex/DecodeContext.charge: vortex/core/ops

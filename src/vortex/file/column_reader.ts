@@ -4,6 +4,7 @@
  * @module
  */
 import { openAll } from "../open_nodes.ts";
+import { validityOf } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { DecodeContext } from "../decode_context.ts";
 import type { VortexDType } from "../dtype.ts";
@@ -15,7 +16,6 @@ import { zeros } from "../ops/fill.ts";
 import { sliceOf } from "../ops/slice.ts";
 import { listsOf } from "../encodings/nested.ts";
 import type { ArrayHome } from "../vortex_array.ts";
-import { validityOf } from "../ops/validity.ts";
 import { readArray } from "../wire/array_flatbuffer.ts";
 import { type Allocate, ownBytes } from "../wire/source.ts";
 import {
