@@ -88,7 +88,7 @@ export function takeDescriptor(address: bigint, { stream }: HandedOptions): Owne
   );
   taken.add(address);
   if (size === 0) memory.close();
-  return isDevice ? new OnDevice(memory) : new OnHost(memory, size);
+  return new Handed(memory);
 }
 
 /** What is needed to return a buffer. */
@@ -104,19 +104,21 @@ function releaseBuffer(_: bigint, stream: CudaStream | null, { address, release 
   callRelease(release, address);
 }
 
-class OnHost implements OwnedBuffer {
+// law vortex/Handed: vortex/core/device_buffers
+/** A buffer whose bytes are looked for on first use. */
+class Handed implements OwnedBuffer {
   readonly size: number;
   readonly memory: MemoryBuffer;
   #bytes: Bytes | null = null;
 
-  constructor(memory: MemoryBuffer, size: number) {
+  constructor(memory: MemoryBuffer) {
     this.memory = memory;
-    this.size = size;
+    this.size = memory.size;
   }
 
   hostBytes(): Bytes {
     if (this.size === 0) return noBytes;
-    return this.#bytes ??= hostBytes(this.memory);
+    return this.#bytes ??= this.memory.device === null ? hostBytes(this.memory) : copied(this.memory);
   }
 
   close(): void {
@@ -133,26 +135,6 @@ function hostBytes(memory: MemoryBuffer): Bytes {
   return bytes;
 }
 
-class OnDevice implements OwnedBuffer {
-  readonly size: number;
-  readonly memory: MemoryBuffer;
-  #bytes: Bytes | null = null;
-
-  constructor(memory: MemoryBuffer) {
-    this.memory = memory;
-    this.size = memory.size;
-  }
-
-  hostBytes(): Bytes {
-    if (this.size === 0) return noBytes;
-    return this.#bytes ??= copied(this.memory);
-  }
-
-  close(): void {
-    this.memory.close();
-  }
-}
-
 /** The bytes of device memory, copied to the host in stream order. */
 function copied(buffer: MemoryBuffer): Bytes {
   const layout = StridedLayout.dense([buffer.size], 1);
@@ -163,8 +145,7 @@ function copied(buffer: MemoryBuffer): Bytes {
   return bytes;
 }
 
-// law vortex/handedMemory: vortex/core/device_buffers
 /** This package's memory as a buffer of a node: its owner keeps it. */
 export function handedMemory(memory: MemoryBuffer): HandedBuffer {
-  return memory.device === null ? new OnHost(memory, memory.size) : new OnDevice(memory);
+  return new Handed(memory);
 }

@@ -244,8 +244,8 @@ export const vortexMutations: readonly Mutation[] = [
       "A node of an unknown encoding that came in a message is described without its children.",
     ],
   ]),
-  ...law("vortex/handedMemory", [
-    ["memory.device === null", "memory.size >= 0", "The host reads from the addresses of a device."],
+  ...law("vortex/Handed", [
+    ["this.memory.device === null", "this.size > 0", "The host reads from the addresses of a device."],
   ]),
   ...law("vortex/arrayOf", [
     [
