@@ -5,7 +5,7 @@
  */
 import type { DTypeOf } from "../dtype.ts";
 import { inNode } from "../error.ts";
-import { type CudaStream, isSameDevice } from "../../device/mod.ts";
+import { type CudaStream, isSameDevice, type Program, ProgramCache } from "../../device/mod.ts";
 import type { MemoryBuffer } from "../../memory/mod.ts";
 import { hostWaitsFor, orderStreams } from "../../order/mod.ts";
 import { primitiveOf } from "../canonical.ts";
@@ -23,7 +23,6 @@ import type { Bits, Indices } from "../numeric/words.ts";
 import { openNode } from "../open_nodes.ts";
 import { readScalar } from "../wire/scalar.ts";
 import type { Bytes } from "../wire/source.ts";
-import { kernelOn } from "./kernel_cache.ts";
 import {
   endsKernel,
   type NumberKernel,
@@ -54,6 +53,9 @@ type Words = Pick<DeviceNumbers, "words" | "validity">;
 
 /** The limit on rows, as kernels count them in 32 bits: the last blocks must fit, too. */
 const maxRows = 2 ** 31 - 2 ** 11;
+
+/** The kernels: compiled by the driver once for each device, on demand, and closed with it. */
+const programs = new ProgramCache<Program>();
 
 /** One decode on one stream. */
 export class DeviceDecoder {
@@ -334,7 +336,8 @@ export class DeviceDecoder {
 
   #launch(kernel: NumberKernel, threads: number, parameters: readonly bigint[]): void {
     const { device } = this.#stream;
-    kernelOn(device, kernel).launch(this.#stream, Math.ceil(threads / THREADS), THREADS, parameters);
+    const program = programs.get(device, kernel.key, () => device.loadPtx(kernel.ptx()));
+    program.kernel("decode").launch(this.#stream, Math.ceil(threads / THREADS), THREADS, parameters);
   }
 
   #allocate(bytes: number, node: EncodedNode): MemoryBuffer {
