@@ -67,40 +67,39 @@ export class FlatTable {
     return this.#field(slot, 0) !== 0;
   }
 
-  /** A u8. */
-  u8(slot: number, absent = 0): number {
+  /** A u8; 0 if it is absent, as are all numbers. */
+  u8(slot: number): number {
     const at = this.#field(slot, 1);
-    return at === 0 ? absent : this.#source.view.getUint8(at);
+    return at === 0 ? 0 : this.#source.view.getUint8(at);
   }
 
   /** An i8. */
-  i8(slot: number, absent = 0): number {
+  i8(slot: number): number {
     const at = this.#field(slot, 1);
-    return at === 0 ? absent : this.#source.view.getInt8(at);
+    return at === 0 ? 0 : this.#source.view.getInt8(at);
   }
 
   /** A bool. */
-  bool(slot: number, absent = false): boolean {
-    const at = this.#field(slot, 1);
-    return at === 0 ? absent : this.#source.view.getUint8(at) !== 0;
+  bool(slot: number): boolean {
+    return this.u8(slot) !== 0;
   }
 
   /** A u16. */
-  u16(slot: number, absent = 0): number {
+  u16(slot: number): number {
     const at = this.#field(slot, 2);
-    return at === 0 ? absent : this.#source.view.getUint16(at, true);
+    return at === 0 ? 0 : this.#source.view.getUint16(at, true);
   }
 
   /** A u32. */
-  u32(slot: number, absent = 0): number {
+  u32(slot: number): number {
     const at = this.#field(slot, 4);
-    return at === 0 ? absent : this.#source.view.getUint32(at, true);
+    return at === 0 ? 0 : this.#source.view.getUint32(at, true);
   }
 
   /** A u64, as a number. @throws {VortexError} beyond 2^53 - 1 */
-  u64(slot: number, absent = 0): number {
+  u64(slot: number): number {
     const at = this.#field(slot, 8);
-    return at === 0 ? absent : u64At(this.#source, at);
+    return at === 0 ? 0 : u64At(this.#source, at);
   }
 
   /** The target of an offset in a field; 0 if the field is absent. */
