@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { equalDTypes, showDType, type VortexDType } from "./dtype.ts";
+import { boolDType, equalDTypes, showDType, type VortexDType } from "./dtype.ts";
 import { VortexError } from "./error.ts";
 import { hostBytesOf, type RawBuffer, type RawNode, sizeOf } from "./raw_node.ts";
 import type { Bytes } from "./wire/source.ts";
@@ -12,15 +12,8 @@ import { ProtoMessage } from "./wire/protobuf.ts";
 /** The value of `#opened` until the node is opened. */
 const notOpened: unique symbol = Symbol("notOpened");
 
-/** Operations on a node that only this room may use. Set by the class, which alone can access its private members. */
-const internals: {
-  raw: (node: EncodedNode) => RawNode;
-  rawBuffer: (node: EncodedNode, index: number) => RawBuffer;
-} = { raw: () => missing(), rawBuffer: () => missing() };
-
-function missing(): never {
-  throw new TypeError("The class has not been loaded");
-}
+/** What a node was made from, which only this room may use. Set by the class. */
+let rawNode: (node: EncodedNode) => RawNode;
 
 /**
  * A node from a file, a message or a tuple, with the dtype and length that its parent gave it. Its encoding requests
@@ -38,8 +31,7 @@ export class EncodedNode {
   #opened: unknown = notOpened;
 
   static {
-    internals.raw = (node) => node.#raw;
-    internals.rawBuffer = (node, index) => node.#rawBuffer(index);
+    rawNode = (node) => node.#raw;
   }
 
   /** Use {@linkcode rootNode}, or `child`. */
@@ -72,15 +64,6 @@ export class EncodedNode {
     return typeof buffers === "number" ? buffers : buffers.length;
   }
 
-  /** A buffer, on the host or on a device. */
-  #rawBuffer(index: number): RawBuffer {
-    const { buffers } = this.#raw;
-    if (typeof buffers === "number") {
-      return this.fail("Cannot decode buffers that were counted and not handed over: pass the tree with its buffers");
-    }
-    return buffers[index] ?? this.fail(`Cannot find buffer ${index} of ${buffers.length} of ${this.id}`);
-  }
-
   // law vortex/EncodedNode.buffer: vortex/core/ipc
   /** A buffer's bytes on the host, aligned to 8: a copy if they are not. */
   buffer(index: number): Bytes {
@@ -90,13 +73,13 @@ export class EncodedNode {
 
   /** A buffer's bytes on the host at any alignment, for callers that read byte by byte or copy anyway. */
   bytes(index: number): Bytes {
-    return hostBytesOf(this.#rawBuffer(index));
+    return hostBytesOf(rawBufferOf(this, index));
   }
 
   /** Size of a buffer in bytes; null if buffers were only counted. */
   bufferSize(index: number): number | null {
     const { buffers } = this.#raw;
-    return typeof buffers === "number" ? null : sizeOf(this.#rawBuffer(index));
+    return typeof buffers === "number" ? null : sizeOf(rawBufferOf(this, index));
   }
 
   /** All buffers' bytes on the host, each aligned to 8. */
@@ -151,21 +134,23 @@ export class EncodedNode {
     this.expectChildren(index, index + 1);
     if (this.childCount === index) return null;
     if (!this.dtype.nullable) this.fail(`${this.id} has a validity child but dtype ${this.typeText} is not nullable`);
-    return this.child(index, validityDType, this.length);
+    return this.child(index, boolDType, this.length);
   }
 
   /** Checks the number of children. @throws {VortexError} unless it is in the range */
   expectChildren(least: number, most: number = least): void {
-    if (this.childCount >= least && this.childCount <= most) return;
-    const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
-    this.fail(`${this.id} has ${this.childCount} children, expected ${expected}`);
+    this.#expectCount(this.childCount, "children", least, most);
   }
 
   /** Checks the number of buffers. @throws {VortexError} unless it is in the range */
   expectBuffers(least: number, most: number = least): void {
-    if (this.bufferCount >= least && this.bufferCount <= most) return;
+    this.#expectCount(this.bufferCount, "buffers", least, most);
+  }
+
+  #expectCount(count: number, what: string, least: number, most: number): void {
+    if (count >= least && count <= most) return;
     const expected = least === most ? least : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
-    this.fail(`${this.id} has ${this.bufferCount} buffers, expected ${expected}`);
+    this.fail(`${this.id} has ${count} ${what}, expected ${expected}`);
   }
 
   // law vortex/EncodedNode.expectSize: vortex/core/bridge
@@ -213,15 +198,17 @@ export class EncodedNode {
 
 /** The raw node that a node was made from. */
 export function rawOf(node: EncodedNode): RawNode {
-  return internals.raw(node);
+  return rawNode(node);
 }
 
 /** A buffer of a node, on the host or on a device. */
 export function rawBufferOf(node: EncodedNode, index: number): RawBuffer {
-  return internals.rawBuffer(node, index);
+  const { buffers } = rawOf(node);
+  if (typeof buffers === "number") {
+    return node.fail("Cannot decode buffers that were counted and not handed over: pass the tree with its buffers");
+  }
+  return buffers[index] ?? node.fail(`Cannot find buffer ${index} of ${buffers.length} of ${node.id}`);
 }
-
-const validityDType: VortexDType = { kind: "bool", nullable: false };
 
 /**
  * The root node.

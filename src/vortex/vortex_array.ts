@@ -66,15 +66,15 @@ export interface ArrayHome {
   readonly close?: () => void;
 }
 
-/** Operations on an array that only this room may use. Set by the class, which alone can access its private members. */
-const internals: { root: (array: VortexArray) => EncodedNode } = { root: () => noArray() };
+/** The tree of an array, which only this room may use. Set by the class. */
+let openedRoot: (array: VortexArray) => EncodedNode;
 
 /**
  * The tree that an array is made of, opened as far as its session knows it. A decoded array is encoded in the simplest
  * encodings.
  */
 export function rootOf(array: VortexArray): EncodedNode {
-  return internals.root(array);
+  return openedRoot(array);
 }
 
 let lastId = 0;
@@ -110,7 +110,7 @@ export class VortexArray implements VortexForm {
     showAs(VortexArray, (array) => {
       return `${array.length} of ${showDType(array.dtype)}${array.#isClosed ? ", closed" : ""}`;
     });
-    internals.root = (array) => array.#opened();
+    openedRoot = (array) => array.#opened();
   }
 
   private constructor(home: ArrayHome, root: EncodedNode | null, decoded: CanonicalArray | null) {
@@ -154,7 +154,7 @@ export class VortexArray implements VortexForm {
   /** The tree that the array is made of. A decoded array is encoded in the simplest encodings. */
   #encoded(): RawNode {
     this.#check();
-    return (this.#root === null ? null : rawOf(this.#root)) ?? encodeCanonical(this.#decoded ?? noArray());
+    return this.#root === null ? encodeCanonical(this.#decoded ?? noArray()) : rawOf(this.#root);
   }
 
   /**

@@ -6,7 +6,7 @@
  */
 import { openNode } from "../open_nodes.ts";
 import type { DecodeContext } from "../decode_context.ts";
-import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
+import { boolDType, type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import { type PType, unsignedTwin } from "../ptype.ts";
@@ -116,7 +116,7 @@ export const bitPackedV2Encoding: VortexEncoding<OpenedPacked> = {
     );
     const hasValidity = node.childCount > fixed;
     if (hasValidity && !dtype.nullable) node.fail(`${node.id} has a validity child, but ${node.typeText} has no nulls`);
-    const validity = hasValidity ? node.child(fixed - 1, { kind: "bool", nullable: false }, node.length) : null;
+    const validity = hasValidity ? node.child(fixed - 1, boolDType, node.length) : null;
     return { dtype, offset, width, patches, validity };
   },
   decode: (node, { dtype }, context) => decodeChain(node, dtype, context),
