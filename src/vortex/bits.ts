@@ -12,9 +12,15 @@ export function bytesForBits(bits: number): number {
   return Math.ceil(bits / 8);
 }
 
+// law vortex/bitAt: vortex/numeric/words
 /** Whether a bit is set. */
 export function bitAt(bits: Uint8Array, at: number): boolean {
   return ((bits[Math.floor(at / 8)] ?? 0) >>> (at % 8) & 1) !== 0;
+}
+
+/** Whether a row is valid. @param validity null if every row is */
+export function isValid(validity: Uint8Array | null, row: number): boolean {
+  return validity === null || bitAt(validity, row);
 }
 
 /** Truth values as a validity: one bit per element, or null if all are valid. */

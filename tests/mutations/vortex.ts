@@ -150,7 +150,7 @@ export const vortexMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/checkedCodes", [
     [
-      "if (validity === null || bitAt(validity, i)) place.fail",
+      "if (isValid(validity, i)) place.fail",
       "if (validity === undefined) place.fail",
       "A code without a value gets the value of another code.",
     ],

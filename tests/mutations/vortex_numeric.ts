@@ -10,8 +10,8 @@ export const vortexNumericMutations: readonly Mutation[] = [
       "Columns of more than 2 GiB cannot be decoded.",
     ],
   ]),
-  ...law("vortex/numeric.isValid", [
-    ["validity[row >>> 3]", "validity[row >> 3]", "Rows beyond 2^31 are not valid."],
+  ...law("vortex/bitAt", [
+    ["bits[Math.floor(at / 8)]", "bits[at >> 3]", "Rows beyond 2^31 are not valid."],
   ]),
   ...law("vortex/numeric.indicesOf", [
     ["0x1_0000_0000 * (", "0 * (", "An index beyond 2^32 becomes another one, which may be in bounds."],

@@ -52,7 +52,7 @@ export const vortexStringMutations: readonly Mutation[] = [
   ...law("vortex/strings/wide", [['["i32.const", 4],', '["i32.const", 3],', "Tokens overlap."]]),
   ...law("vortex/strings/rowLoop", [['["i32.ne"],', '["i32.lt_u"],', "A row overwrites the next one."]]),
   ...law("vortex/strings/checkText", [
-    ["validity === null || bitAt(validity, row)", "validity === null", "Text of a nullable column is not checked."],
+    ["isValid(validity, row)", "validity === null", "Text of a nullable column is not checked."],
     ["[buffer, at] = [buffer + 1, 0];", "at = 0;", "Rows of all buffers are read from the first one."],
   ]),
   ...law("vortex/strings/asUint32", [
@@ -123,7 +123,7 @@ export const vortexStringMutations: readonly Mutation[] = [
     ["if (at > bytes.length) {", "if (at < 0) {", "A view points outside the buffer."],
     ["isText && !text.holds(start, at)", "false", "Bytes that are not text are returned as text."],
     ["if (at !== bytes.length) fail(", "if (at < 0) fail(", "Left-over strings are ignored."],
-    ["validity !== null && !bitAt(validity, row)", "false", "Nulls take the strings of others."],
+    ["!isValid(validity, row)", "false", "Nulls take the strings of others."],
   ]),
   ...law("vortex/compressed/zstdEncoding", [
     ["if (size !== expected) fail(", "if (size < 0) fail(", "Fewer numbers than rows are decoded."],

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt } from "../bits.ts";
+import { isValid } from "../bits.ts";
 import type { Fail } from "../error.ts";
 import { INLINE_BYTES } from "../strings/string_views.ts";
 import { TextBytes } from "../utf8.ts";
@@ -29,7 +29,7 @@ export function prefixedText(
   let at = 0;
   // law vortex/compressed/prefixedText: vortex/strings/built, vortex/compressed/malformed
   for (let row = 0; row < rows; row++) {
-    if (validity !== null && !bitAt(validity, row)) continue;
+    if (!isValid(validity, row)) continue;
     if (at + 4 > bytes.length) fail(`${bytes.length} bytes of strings end before the size of row ${row}`);
     const size = source.getUint32(at, true);
     const start = at + 4;

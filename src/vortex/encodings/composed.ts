@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt } from "../bits.ts";
+import { isValid } from "../bits.ts";
 import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { type DTypeOf, equalDTypes, primitiveDType, type VortexDType, withNullable } from "../dtype.ts";
@@ -193,7 +193,7 @@ export function checkedCodes(
   let isClean = true;
   for (let i = 0; i < length; i++) {
     if ((wholes[i] ?? 0) < count) continue;
-    if (validity === null || bitAt(validity, i)) place.fail(`Code ${i} is ${wholes[i]}, expected one below ${count}`);
+    if (isValid(validity, i)) place.fail(`Code ${i} is ${wholes[i]}, expected one below ${count}`);
     isClean = false;
   }
   const ptype: PType = wholes instanceof Uint8Array ? "u8" : wholes instanceof Uint16Array ? "u16" : "u32";

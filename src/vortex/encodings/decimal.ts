@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt } from "../bits.ts";
+import { isValid } from "../bits.ts";
 import type { DTypeOf } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
@@ -54,7 +54,7 @@ export function checkDigits(
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const length = bytes.length / width;
   const fail = (i: number): never => node.fail(`Element ${i} has more than the ${precision} digits of its decimal`);
-  const isNull = (i: number): boolean => validity !== null && !bitAt(validity, i);
+  const isNull = (i: number): boolean => !isValid(validity, i);
   if (width <= 4) {
     const most = Number(limit);
     for (let i = 0; i < length; i++) {

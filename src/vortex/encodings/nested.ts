@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt } from "../bits.ts";
+import { isValid } from "../bits.ts";
 import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { boolDType, type DTypeOf, entriesOf, type VortexDType } from "../dtype.ts";
@@ -133,7 +133,7 @@ export const listViewEncoding: VortexEncoding<OpenedListView> = {
     const ranges = new Uint32Array(context.allocate(8 * length, node).buffer, 0, 2 * length);
     const [from, of] = [ranges.subarray(0, length), ranges.subarray(length)];
     for (let i = 0; i < length; i++) {
-      if (validity !== null && !bitAt(validity, i)) continue; // its range is arbitrary
+      if (!isValid(validity, i)) continue; // its range is arbitrary
       const [start, size] = [starts[i] ?? 0, sizes[i] ?? 0];
       if (start + size > count) node.fail(`List ${i} ends at element ${start + size} of ${count}`);
       [from[i], of[i]] = [start, size];

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt } from "../bits.ts";
+import { isValid } from "../bits.ts";
 import type { DTypeOf } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
@@ -44,7 +44,7 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
     if (dtype.kind === "utf8") {
       const text = new TextBytes(bytes);
       for (let i = 0; i < length; i++) {
-        if (text.holds(offsets[i] ?? 0, offsets[i + 1] ?? 0) || validity !== null && !bitAt(validity, i)) continue;
+        if (text.holds(offsets[i] ?? 0, offsets[i + 1] ?? 0) || !isValid(validity, i)) continue;
         node.fail(`Element ${i} is not UTF-8`);
       }
     }
@@ -95,12 +95,11 @@ export const varBinViewEncoding: VortexEncoding<OpenedView> = {
     const tooLong = data.find((one) => one.length > maxBytes);
     if (tooLong !== undefined) node.fail(`A buffer has ${tooLong.length} bytes, more than ${maxBytes}`);
     const validity = context.validity(validityNode);
-    const isValid = (i: number): boolean => validity === null || bitAt(validity, i);
     let views = node.buffer(last);
     const wrong = wrongViews(views, data, dtype.kind === "utf8");
     let isCopy = false;
     for (const [i, used, why] of wrong) {
-      if (why !== null && isValid(i)) node.fail(`Element ${i} ${why}`);
+      if (why !== null && isValid(validity, i)) node.fail(`Element ${i} ${why}`);
       if (!isCopy) {
         const copy = context.allocate(views.length, node);
         copy.set(views);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt } from "../bits.ts";
+import { isValid } from "../bits.ts";
 import type { PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { primitiveDType, type VortexDType } from "../dtype.ts";
@@ -42,7 +42,7 @@ export function wholesOf(array: PrimitiveArray, node: Place, context: DecodeCont
   const { values, validity, length } = array;
   const { ptype } = array.dtype;
   const width = widthOf(ptype);
-  const isNull = (i: number): boolean => validity !== null && !bitAt(validity, i);
+  const isNull = (i: number): boolean => !isValid(validity, i);
   const negative = (i: number): never => node.fail(`${what} ${i} is ${values[i]}. Expected no negative numbers`);
   if (width === 8) {
     context.charge(8 * length, node);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt } from "../bits.ts";
+import { bitAt, isValid } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { boolDType, type DTypeOf, primitiveDType, type VortexDType, withNullable } from "../dtype.ts";
 import { signedOf } from "../wire/scalar.ts";
@@ -213,7 +213,7 @@ function countOf(value: ColumnValue | undefined): number | undefined {
 }
 
 function isNull({ validity }: CanonicalArray, at: number): boolean {
-  return validity !== null && !bitAt(validity, at);
+  return !isValid(validity, at);
 }
 
 function half(bits: number): number | undefined {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isValid } from "../bits.ts";
 import { type DTypeOf, primitiveDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
@@ -11,7 +12,7 @@ import { widthOf } from "../ptype.ts";
 import { floatDType } from "./alp.ts";
 import { bytesOf, numbersOf } from "./columns.ts";
 import { childrenOf, type NodePatches, openPatches, patchWords } from "./node_patches.ts";
-import { type Indices, indicesOf, isValid, type Validity, words32 } from "./words.ts";
+import { type Indices, indicesOf, words32 } from "./words.ts";
 
 interface OpenedAlpRd {
   readonly dtype: DTypeOf<"primitive">;
@@ -81,7 +82,7 @@ export const alpRdEncoding: VortexEncoding<OpenedAlpRd> = {
 export function lookUpLeft(
   codes: Indices,
   dictionary: readonly number[],
-  validity: Validity,
+  validity: Uint8Array | null,
 ): Uint16Array<ArrayBuffer> {
   const left = new Uint16Array(codes.length);
   for (let row = 0; row < codes.length; row++) {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isValid } from "../bits.ts";
 import { type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
@@ -10,7 +11,7 @@ import { DataError, inNode } from "../error.ts";
 import { sliceOf } from "../ops/slice.ts";
 import { takeValues } from "../ops/take.ts";
 import { bitsOf, blockOffset, bytesOf, indexColumn, ptypeIn, unsignedChild } from "./columns.ts";
-import { type Indices, indicesOf, isValid, type Validity } from "./words.ts";
+import { type Indices, indicesOf } from "./words.ts";
 
 interface OpenedRle {
   readonly dtype: DTypeOf<"primitive">;
@@ -72,7 +73,11 @@ export function rleCodes(
   count: number,
   indices: Indices,
   starts: Indices,
-  { offset, length, validity }: { readonly offset: number; readonly length: number; readonly validity: Validity },
+  { offset, length, validity }: {
+    readonly offset: number;
+    readonly length: number;
+    readonly validity: Uint8Array | null;
+  },
 ): Uint32Array {
   if (offset + length > indices.length) {
     throw new DataError(`Expected indices for ${length} rows at offset ${offset}, got ${indices.length}`);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt, bytesForBits, fillBits } from "../bits.ts";
+import { bytesForBits, fillBits, isValid } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import { type DTypeOf, primitiveDType } from "../dtype.ts";
@@ -80,7 +80,7 @@ function patchedValidity(
   for (let patch = 0; patch < indices.length; patch++) {
     const row = (indices[patch] ?? 0) - offset;
     const [at, bit] = [Math.floor(row / 8), 1 << row % 8];
-    const isThere = values.validity === null || bitAt(values.validity, patch);
+    const isThere = isValid(values.validity, patch);
     bits[at] = isThere ? (bits[at] ?? 0) | bit : (bits[at] ?? 0) & ~bit;
   }
   return bits;

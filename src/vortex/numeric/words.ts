@@ -46,12 +46,3 @@ export function indicesOf(bytes: Uint8Array, bits: Bits): Indices {
   }
   return indices;
 }
-
-/** A mask with a bit set for each valid row; null if every row is valid. */
-export type Validity = Uint8Array | null;
-
-// law vortex/numeric.isValid: vortex/numeric/words
-/** Whether a row is valid. */
-export function isValid(validity: Validity, row: number): boolean {
-  return validity === null || ((validity[row >>> 3] ?? 0) >> (row & 7) & 1) === 1;
-}

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bitAt } from "../bits.ts";
+import { isValid } from "../bits.ts";
 import type { VarBinViewArray } from "../canonical.ts";
 import type { DTypeOf } from "../dtype.ts";
 import type { Fail } from "../error.ts";
@@ -38,7 +38,7 @@ function checkText(buffers: readonly Bytes[], lengths: Uint32Array, validity: By
     const length = lengths[row] ?? 0;
     if (at + length > (buffers[buffer]?.length ?? 0)) [buffer, at] = [buffer + 1, 0];
     const isText = texts[buffer]?.holds(at, at + length) ?? true;
-    if (!isText && (validity === null || bitAt(validity, row))) fail(`Element ${row} is not UTF-8`);
+    if (!isText && isValid(validity, row)) fail(`Element ${row} is not UTF-8`);
     at += length;
   }
 }

@@ -2,7 +2,8 @@
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { HostMemoryResource } from "../../../mod.ts";
-import { indicesOf, isValid, smallWords, words32 } from "../../../src/vortex/numeric/words.ts";
+import { isValid } from "../../../src/vortex/bits.ts";
+import { indicesOf, smallWords, words32 } from "../../../src/vortex/numeric/words.ts";
 
 test("2 GiB and 4 GiB have as many words as a few bytes have, by their size", () => {
   using memory = new HostMemoryResource().allocate(2 ** 32);
