@@ -22,7 +22,7 @@ interface Started {
   readonly offset: number;
   readonly length: number;
   readonly bytes: Promise<Uint8Array>;
-  /** Number of its ranges that are neither taken nor dropped. */
+  /** Number of its ranges that are not taken. */
   waiting: number;
 }
 
@@ -34,11 +34,11 @@ interface Started {
  */
 export class ReadAhead {
   readonly #reader: FileReader;
-  readonly #ranges: ByteRange[];
+  /** All ranges; undefined once taken. */
+  readonly #ranges: (ByteRange | undefined)[] = [];
   readonly #options: ReadAheadOptions;
   /** The read of each range, once started. */
   readonly #reads = new Map<number, Started>();
-  readonly #dropped = new Set<number>();
   /** Planned reads that wait for room, soonest first. */
   readonly #planned: PlannedRead[] = [];
   /** The first range that is not planned yet. */
@@ -49,7 +49,6 @@ export class ReadAhead {
 
   constructor(reader: FileReader, ranges: readonly ByteRange[], options: ReadAheadOptions) {
     this.#reader = reader;
-    this.#ranges = [];
     this.#options = options;
     for (const range of ranges) this.add(range);
   }
@@ -60,7 +59,7 @@ export class ReadAhead {
     return this.#ranges.push(range) - 1;
   }
 
-  /** Bytes of ranges that were added, and neither taken nor dropped. */
+  /** Bytes of ranges that were added and not taken. */
   get wanted(): number {
     return this.#wanted;
   }
@@ -74,48 +73,35 @@ export class ReadAhead {
   /** The bytes of a range, which can be taken once. */
   async take(at: number): Promise<Uint8Array> {
     const range = this.#ranges[at];
-    if (range === undefined || this.#dropped.has(at)) throw new RangeError(`Cannot take range ${at}: it is gone`);
+    if (range === undefined) throw new RangeError(`Cannot take range ${at}: it is gone`);
     this.#wanted -= range.length;
     if (range.length === 0) {
-      this.#dropped.add(at);
+      this.#ranges[at] = undefined;
       return new Uint8Array(0);
     }
     this.#fill();
     if (!this.#reads.has(at)) this.#startFor(at);
     const read = this.#reads.get(at);
     if (read === undefined) throw new RangeError(`Cannot take range ${at}: no read covers it`);
-    this.#dropped.add(at);
+    this.#ranges[at] = undefined;
     try {
       const bytes = await read.bytes;
       checkThere(bytes.buffer); // a source's bytes are used in place
       const start = range.offset - read.offset;
       return bytes.subarray(start, start + range.length);
     } finally {
-      this.#release(at, read);
+      this.#reads.delete(at);
+      if (--read.waiting === 0) this.#held -= read.length;
       this.#fill();
     }
-  }
-
-  /** Drops a range that will not be taken. It is not read unless its read has already started. */
-  drop(at: number): void {
-    if (this.#dropped.has(at)) return;
-    this.#dropped.add(at);
-    this.#wanted -= this.#ranges[at]?.length ?? 0;
-    const read = this.#reads.get(at);
-    if (read !== undefined) this.#release(at, read);
-  }
-
-  #release(at: number, read: Started): void {
-    this.#reads.delete(at);
-    read.waiting--;
-    if (read.waiting === 0) this.#held -= read.length;
   }
 
   // law vortex/ReadAhead.fill: vortex/file/read_ahead
   /** Starts the reads that there is room for. */
   #fill(): void {
     while (this.#underWay < this.#options.requests) {
-      const next = this.#upcoming();
+      if (this.#planned.length === 0) this.#plan();
+      const [next] = this.#planned;
       if (next === undefined || this.#held + next.length > this.#options.bytes && this.#held > 0) return;
       this.#planned.shift();
       this.#start(next);
@@ -131,16 +117,6 @@ export class ReadAhead {
     this.#start(read);
   }
 
-  /** The next planned read with a range that is still wanted. */
-  #upcoming(): PlannedRead | undefined {
-    for (;;) {
-      if (this.#planned.length === 0) this.#plan();
-      const [first] = this.#planned;
-      if (first === undefined || first.parts.some((part) => !this.#dropped.has(part))) return first;
-      this.#planned.shift();
-    }
-  }
-
   // law vortex/ReadAhead.plan: vortex/file/read_ahead
   /** Plans the next ranges, up to about half the bytes that may be held. */
   #plan(): void {
@@ -149,7 +125,6 @@ export class ReadAhead {
     let total = 0;
     for (; this.#next < this.#ranges.length; this.#next++) {
       const { length } = this.#ranges[this.#next] ?? { length: 0 };
-      if (this.#dropped.has(this.#next)) continue;
       if (group.length > 0 && total + length > budget) break;
       group.push(this.#next);
       total += length;
@@ -165,8 +140,7 @@ export class ReadAhead {
     this.#held += length;
     const bytes = this.#reader.read(offset, length).finally(() => this.#underWay--);
     bytes.catch(() => {}); // the caller that takes a range of it sees the error
-    const wanted = parts.filter((part) => !this.#dropped.has(part));
-    const started: Started = { offset, length, bytes, waiting: wanted.length };
-    for (const part of wanted) this.#reads.set(part, started);
+    const started: Started = { offset, length, bytes, waiting: parts.length };
+    for (const part of parts) this.#reads.set(part, started);
   }
 }
