@@ -6,6 +6,7 @@
  */
 import { PtxError } from "./error.ts";
 import type {
+  Float,
   FunctionSyntax,
   Initial,
   Instruction,
@@ -29,20 +30,28 @@ const spaces: ReadonlyMap<string, StateSpace> = new Map([
 /** Directives of an entry that constrain its launch. Limits on registers and residency have no effect here. */
 const launchDirectives = new Set([".minnctapersm", ".maxnreg", ".maxclusterrank", ".noreturn"]);
 
+/** What the variables of one declaration share. */
+interface Elements {
+  readonly type: ScalarType;
+  /** Bytes of each element, of all its lanes. */
+  readonly bytes: number;
+  readonly align: number;
+}
+
 /** Reads a float literal: the bits as written (`0f`, `0d`), or decimal digits. */
-function readFloat(text: string): { value: number; single: number | null; double: bigint | null } {
+function readFloat(text: string): Float {
   const bits = new DataView(new ArrayBuffer(8));
   if (/^0f/i.test(text)) {
     const single = Number.parseInt(text.slice(2), 16);
     bits.setUint32(0, single);
-    return { value: bits.getFloat32(0), single, double: null };
+    return { kind: "float", value: bits.getFloat32(0), single, double: null };
   }
   if (/^0d/i.test(text)) {
     const double = BigInt(`0x${text.slice(2)}`);
     bits.setBigUint64(0, double);
-    return { value: bits.getFloat64(0), single: null, double };
+    return { kind: "float", value: bits.getFloat64(0), single: null, double };
   }
-  return { value: Number(text), single: null, double: null };
+  return { kind: "float", value: Number(text), single: null, double: null };
 }
 
 function readInteger(text: string): bigint {
@@ -187,7 +196,8 @@ class Parser {
     this.#expect("(");
     while (!this.#is(")")) {
       if (!this.#is(".param")) this.#fail(`expected .param, got "${this.#token.text}"`);
-      params.push(this.#declared("param", false, this.#next().line));
+      const { line } = this.#next();
+      params.push(this.#named("param", false, line, this.#elements()));
       if (!this.#take(",")) break;
     }
     this.#expect(")");
@@ -207,17 +217,15 @@ class Parser {
     const { text, line } = this.#next();
     const space = spaces.get(text);
     if (space === undefined) throw new PtxError(line, `expected a state space, got "${text}"`);
-    const variables = [this.#declared(space, external, line)];
-    while (this.#take(",")) {
-      const [{ type, align } = this.#fail("nothing is declared")] = variables;
-      variables.push(this.#named(space, external, line, type, align));
-    }
+    const elements = this.#elements();
+    const variables: Variable[] = [];
+    do variables.push(this.#named(space, external, line, elements)); while (this.#take(","));
     this.#expect(";");
     return variables;
   }
 
-  /** Parses what follows the state space: alignment, type, name, lengths, initialiser. */
-  #declared(space: StateSpace, external: boolean, line: number): Variable {
+  /** Parses what precedes the names of variables: alignment, lanes and type. */
+  #elements(): Elements {
     let align: number | null = null;
     let lanes = 1;
     for (;;) {
@@ -231,21 +239,15 @@ class Parser {
           for (const hint of [".global", ".const", ".shared", ".local"]) this.#take(hint);
           if (this.#take(".align")) this.#integer();
         }
-        return this.#named(space, external, line, type, align ?? type.bytes * lanes, lanes);
+        return { type, bytes: type.bytes * lanes, align: align ?? type.bytes * lanes };
       } else this.#fail(`${this.#token.text} is not understood in a declaration`);
     }
   }
 
-  #named(
-    space: StateSpace,
-    external: boolean,
-    line: number,
-    type: ScalarType,
-    align: number,
-    lanes = 1,
-  ): Variable {
+  /** Parses a variable's name, lengths and initialiser. */
+  #named(space: StateSpace, external: boolean, line: number, { type, bytes, align }: Elements): Variable {
     const name = this.#kind("word", "the name of a variable");
-    let size: number | null = type.bytes * lanes;
+    let size: number | null = bytes;
     while (this.#take("[")) {
       if (this.#take("]")) {
         size = null;
@@ -272,25 +274,28 @@ class Parser {
   }
 
   #initialValue(): Initial {
-    const { kind, text } = this.#token;
-    if (kind === "float") {
-      this.#next();
-      return { kind: "float", ...readFloat(text) };
-    }
-    if (kind !== "word") {
-      if (this.#is("-") && this.#tokens[this.#at + 1]?.kind === "float") {
-        this.#next();
-        const { value } = readFloat(this.#next().text);
-        return { kind: "float", value: -value, single: null, double: null };
-      }
-      return { kind: "integer", value: this.#integer() };
-    }
-    this.#next();
+    if (this.#token.kind !== "word") return this.#number();
+    const text = this.#next().text;
     const generic = text === "generic" && this.#take("(");
     const name = generic ? this.#kind("word", "the name of a variable") : text;
     if (generic) this.#expect(")");
-    const offset = this.#take("+") ? this.#integer() : 0n;
-    return { kind: "symbol", name, offset, generic };
+    return { kind: "symbol", name, offset: this.#offset() };
+  }
+
+  /** Parses a number with its sign. */
+  #number(): Float | { kind: "integer"; value: bigint } {
+    const { kind, text } = this.#token;
+    if (kind === "float") return readFloat(this.#next().text);
+    if (text !== "-" || this.#tokens[this.#at + 1]?.kind !== "float") {
+      return { kind: "integer", value: this.#integer() };
+    }
+    this.#next();
+    return { kind: "float", value: -readFloat(this.#next().text).value, single: null, double: null };
+  }
+
+  /** Parses what may follow a name: an offset. */
+  #offset(): bigint {
+    return this.#take("+") ? this.#integer() : 0n;
   }
 
   #block(): Statement[] {
@@ -315,14 +320,7 @@ class Parser {
     if (kind === "word" && this.#tokens[this.#at + 1]?.text === ":") {
       this.#next();
       this.#next();
-      if (!this.#take(".branchtargets")) {
-        if (this.#token.kind === "dot" && !this.#is(".reg") && !spaces.has(this.#token.text)) {
-          if (![".pragma", ".loc"].includes(this.#token.text)) {
-            this.#fail(`the directive ${this.#token.text} is not understood`);
-          }
-        }
-        return [{ kind: "label", line, name: text }];
-      }
+      if (!this.#take(".branchtargets")) return [{ kind: "label", line, name: text }];
       const labels = [this.#kind("word", "a label")];
       while (this.#take(",")) labels.push(this.#kind("word", "a label"));
       this.#expect(";");
@@ -388,28 +386,17 @@ class Parser {
       this.#next();
       return { kind: "not", name: this.#kind("word", "a predicate") };
     }
-    if (kind === "float") {
-      this.#next();
-      return { kind: "float", ...readFloat(text) };
-    }
-    if (text === "-" && this.#tokens[this.#at + 1]?.kind === "float") {
-      this.#next();
-      return { kind: "float", value: -readFloat(this.#next().text).value, single: null, double: null };
-    }
     if (kind === "word") {
       this.#next();
-      return { kind: "name", name: text, offset: this.#take("+") ? this.#integer() : 0n };
+      return { kind: "name", name: text, offset: this.#offset() };
     }
-    return { kind: "integer", value: this.#integer() };
+    return this.#number();
   }
 
   #address(): Operand {
     this.#expect("[");
     const base = this.#token.kind === "word" ? this.#next().text : null;
-    let offset = 0n;
-    if (base === null) offset = this.#integer();
-    else if (this.#take("+")) offset = this.#integer();
-    else if (this.#is("-")) offset = this.#integer();
+    const offset = base === null || this.#is("-") ? this.#integer() : this.#offset();
     this.#expect("]");
     return { kind: "address", base, offset };
   }

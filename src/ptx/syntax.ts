@@ -5,13 +5,20 @@
  */
 import type { ScalarType } from "./types.ts";
 
+/** A number, with its bits as written: as binary32 for `0f...`, as binary64 for `0d...`. */
+export interface Float {
+  readonly kind: "float";
+  readonly value: number;
+  readonly single: number | null;
+  readonly double: bigint | null;
+}
+
 /** An operand as written. */
 export type Operand =
   /** A register, a variable, a special register, a label or a function; an offset makes it an address. */
   | { readonly kind: "name"; readonly name: string; readonly offset: bigint }
   | { readonly kind: "integer"; readonly value: bigint }
-  /** A number, with its bits as written: as binary32 for `0f...`, as binary64 for `0d...`. */
-  | { readonly kind: "float"; readonly value: number; readonly single: number | null; readonly double: bigint | null }
+  | Float
   | { readonly kind: "vector"; readonly items: readonly Operand[] }
   | { readonly kind: "address"; readonly base: string | null; readonly offset: bigint }
   /** `d|p`: two results. */
@@ -39,8 +46,8 @@ export type StateSpace = "global" | "const" | "shared" | "local" | "param";
 /** One value of an initialiser: bytes, or the address of another variable. */
 export type Initial =
   | { readonly kind: "integer"; readonly value: bigint }
-  | { readonly kind: "float"; readonly value: number; readonly single: number | null; readonly double: bigint | null }
-  | { readonly kind: "symbol"; readonly name: string; readonly offset: bigint; readonly generic: boolean };
+  | Float
+  | { readonly kind: "symbol"; readonly name: string; readonly offset: bigint };
 
 /** A variable declaration. */
 export interface Variable {

@@ -260,3 +260,13 @@ test("variables that hold the addresses of others report it", () => {
   const { bytes, offset } = memory.view(globals.get("two") ?? 0n, 8, "read");
   assertEquals(bytes.getBigUint64(offset, true), (globals.get("one") ?? 0n) + 4n);
 });
+
+test("every variable of a declaration has the lanes that it gives", () => {
+  const { globals } = loadPtx(".version 8.0\n.global .v4 .f32 a, b[2];\n.global .align 32 .v2 .u64 c, d;");
+  assertEquals([...globals].map(([name, { size, align }]) => [name, size, align]), [
+    ["a", 16, 16],
+    ["b", 32, 16],
+    ["c", 16, 32],
+    ["d", 16, 32],
+  ]);
+});
