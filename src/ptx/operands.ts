@@ -107,9 +107,9 @@ export class InstructionReader {
     return at >= 0;
   }
 
-  /** Puts back a modifier under its canonical name. */
-  add(name: string): void {
-    this.#unread.push(name);
+  /** Shortens modifiers to what precedes `::`: without clusters, the short names of spaces mean the same. */
+  shorten(...names: readonly string[]): void {
+    for (const name of names) if (this.flag(name)) this.#unread.push(name.split("::")[0] ?? name);
   }
 
   /** Whether a name denotes a special register that no declaration shadows. */

@@ -86,7 +86,6 @@ const assertfail: SystemCall = {
 };
 
 /** System calls, by the name that PTX uses. */
-export const systemCalls: ReadonlyMap<string, SystemCall> = new Map([["vprintf", vprintf], [
-  "__assertfail",
-  assertfail,
-]]);
+export const systemCalls: ReadonlyMap<string, SystemCall> = new Map(
+  Object.entries({ vprintf, __assertfail: assertfail }),
+);

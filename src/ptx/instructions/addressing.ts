@@ -6,24 +6,19 @@
 import { type Compiled, type ExecutionState, type PtxAccess, windows } from "../execution_state.ts";
 import { copyBits } from "./op_templates.ts";
 import type { InstructionReader, InstructionTable } from "../operands.ts";
-import type { Operand } from "../syntax.ts";
-import { scalarType } from "../types.ts";
+import type { Operand, StateSpace } from "../syntax.ts";
+import { pred, scalarType } from "../types.ts";
 
-/** The space that an access targets. */
-type Space = "global" | "shared" | "local" | "param" | "generic";
+/** The space that an access names. */
+type WrittenSpace = StateSpace | "generic";
+
+/** The space that an access targets: constants have addresses of device memory. */
+type Space = Exclude<WrittenSpace, "const">;
 
 /** Takes the state space from the modifiers. */
-export function spaceOf(reader: InstructionReader): "global" | "const" | "shared" | "local" | "param" | "generic" {
-  reader.drop((name) =>
-    name === "shared::cta" || name === "param::entry" || name === "param::func" ? shorten(reader, name) : false
-  );
+export function spaceOf(reader: InstructionReader): WrittenSpace {
+  reader.shorten("shared::cta", "param::entry", "param::func");
   return reader.option("global", "const", "shared", "local", "param") ?? "generic";
-}
-
-/** Replaces the long name of a space by the short one: without clusters, they mean the same. */
-export function shorten(reader: InstructionReader, name: string): boolean {
-  reader.add(name.split("::")[0] ?? name);
-  return true;
 }
 
 /** Resolves the address of an operand for the thread with the frame at `t`, into `m.view` and `m.offset`. */
@@ -33,7 +28,7 @@ type Locate = (state: ExecutionState, t: number) => void;
 export function locator(
   reader: InstructionReader,
   operand: Operand,
-  written: "global" | "const" | "shared" | "local" | "param" | "generic",
+  written: WrittenSpace,
   bytes: number,
   access: PtxAccess,
 ): Locate {
@@ -56,16 +51,12 @@ export function locator(
     // Function parameters live in local memory.
     if (space === "param" && !isEntry) space = "local";
   } else {
-    const lives = meaning?.kind === "local"
-      ? meaning.space
-      : meaning?.kind === "global"
-      ? meaning.space
-      : meaning?.kind;
+    const lives = meaning?.kind === "local" || meaning?.kind === "global" ? meaning.space : meaning?.kind;
     const place = reader.address(base, 0n);
     if (place === null || lives === undefined) return reader.fail(`${base} is not declared`);
     if (written === "generic") {
       // A variable name where a generic address is allowed: the variable determines the space.
-      space = lives === "shared" || lives === "local" ? lives : lives === "param" ? "param" : "global";
+      space = lives === "shared" || lives === "local" || lives === "param" ? lives : "global";
     } else if (lives !== written) reader.fail(`${base} is in .${lives}, not in .${written}`);
     if (meaning?.kind === "local") space = "local";
     slot = place;
@@ -99,25 +90,17 @@ const resolvers: Readonly<
   generic: (state, lo, hi, bytes, access, line) => state.generic(lo, hi, bytes, access, line),
 };
 
+/** Memory orders with their scopes, and caches. */
+const hints = new Set([
+  ...["weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "cta", "cluster", "gpu", "sys"],
+  ...["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"],
+]);
+
 /**
  * Drops cache hints, and memory orders, which the interpreter's sequentially consistent memory always satisfies.
  */
 export function dropHints(reader: InstructionReader): void {
-  const words = [
-    "weak",
-    "volatile",
-    "relaxed",
-    "acquire",
-    "release",
-    "acq_rel",
-    "mmio",
-    "cta",
-    "cluster",
-    "gpu",
-    "sys",
-  ];
-  const caches = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
-  reader.drop((name) => words.includes(name) || caches.includes(name) || /^L[12]::(?!cache_hint)/.test(name));
+  reader.drop((name) => hints.has(name) || /^L[12]::(?!cache_hint)/.test(name));
 }
 
 /** `cvta`: converts between generic addresses and those of a space. */
@@ -141,10 +124,10 @@ function cvta(reader: InstructionReader): Compiled {
 
 /** Whether a generic address lies in a space. */
 function isspacep(reader: InstructionReader): Compiled {
-  reader.drop((name) => name === "shared::cta" ? shorten(reader, name) : false);
+  reader.shorten("shared::cta");
   const space = reader.choice("global", "const", "shared", "local", "param");
   reader.end(2);
-  const d = reader.to(reader.operand(0), scalarType("pred"));
+  const d = reader.result(pred);
   const a = reader.source(1, scalarType("u64"));
   if (space === "const") reader.fail("constants have the addresses of device memory");
   const others: number[] = Object.values(windows);

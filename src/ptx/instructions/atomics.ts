@@ -5,7 +5,7 @@
  */
 import type { Compiled } from "../execution_state.ts";
 import { decode16, encode16, flush } from "../float_registers.ts";
-import { dropHints, locator, shorten } from "./addressing.ts";
+import { dropHints, locator } from "./addressing.ts";
 import type { InstructionReader, InstructionTable } from "../operands.ts";
 import { addToOdd, bfloat16, binary16, roundTo } from "../rounding.ts";
 import { isSigned, type ScalarType } from "../types.ts";
@@ -81,7 +81,7 @@ function addFloats(type: ScalarType, isGlobal: boolean): Combine {
 function atom(reader: InstructionReader): Compiled {
   const returns = reader.instruction.opcode === "atom";
   dropHints(reader);
-  reader.drop((name) => name === "shared::cta" ? shorten(reader, name) : false);
+  reader.shorten("shared::cta");
   const space = reader.option("global", "shared") ?? "generic";
   const operation = reader.choice("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec");
   if (!returns && (operation === "exch" || operation === "cas")) reader.fail(`.${operation} is for atom only`);

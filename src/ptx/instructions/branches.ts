@@ -38,17 +38,13 @@ function brx(reader: InstructionReader): Compiled {
   };
 }
 
-function end(thread: { readonly calls: { length: number } }): boolean {
-  return thread.calls.length === 0;
-}
-
 /** Returns from a call, or, outside any call, ends the thread. */
 function ret(reader: InstructionReader): Compiled {
   reader.flag("uni");
   reader.end(0);
   return (state) => () => {
     const { thread } = state;
-    const back = end(thread) ? undefined : thread.calls.pop();
+    const back = thread.calls.pop();
     if (back === undefined) {
       thread.block.exit(thread);
       return YIELDED;
@@ -103,7 +99,7 @@ function call(reader: InstructionReader): Compiled {
     if (system !== undefined) return callSystem(system, state, next, line, args, results);
     const callee = state.callee(name);
     const caller = state.callee(reader.context.name);
-    const { regs, locals } = state;
+    const { locals } = state;
     const bytes = new Uint8Array(locals.buffer);
     const finish = (calleeLocal: number, callerLocal: number): void =>
       results.forEach(({ offset, size }, i) => {
@@ -116,8 +112,7 @@ function call(reader: InstructionReader): Compiled {
       const localBase = thread.localBase + caller.localBytes;
       if (
         base + callee.frameBytes > thread.regStart + state.regStride ||
-        localBase + callee.localBytes > state.localStride ||
-        base + callee.frameBytes > regs.byteLength
+        localBase + callee.localBytes > state.localStride
       ) {
         state.fault("stack overflow", line, `the call of ${name} is ${thread.calls.length + 1} calls deep`);
       }

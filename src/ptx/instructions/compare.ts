@@ -8,13 +8,14 @@ import { codecOf, flush } from "../float_registers.ts";
 import { compareSigned64, compareUnsigned64 } from "../int64.ts";
 import { copyBits, readerOf } from "./op_templates.ts";
 import type { InstructionReader, InstructionTable } from "../operands.ts";
-import { isSigned, type ScalarType, scalarType } from "../types.ts";
+import { isSigned, pred, type ScalarType } from "../types.ts";
 
-/** Comparisons by name. `lo` to `hs` are `lt` to `ge` for unsigned integers; those ending in u also hold for NaN. */
-const comparisons = [
-  ...["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"] as const,
-  ...["equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"] as const,
-] as const;
+/** `lt` to `ge` of unsigned integers. */
+const unsignedOnly = ["lo", "ls", "hi", "hs"] as const;
+/** Those ending in u also hold for NaN. */
+const floatOnly = ["equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"] as const;
+/** Comparisons by name. */
+const comparisons = ["eq", "ne", "lt", "le", "gt", "ge", ...unsignedOnly, ...floatOnly] as const;
 type Comparison = (typeof comparisons)[number];
 
 /** Whether each comparison holds. Takes two numbers, or, for 64-bit integers, the sign of their comparison and 0. */
@@ -50,10 +51,9 @@ function comparison(
 ): (r: DataView, t: number) => boolean {
   const isFloat = type.kind === "float";
   const ftz = isFloat && type.bits < 64 && reader.flag("ftz");
-  const unsignedOnly = ["lo", "ls", "hi", "hs"].includes(compare);
-  const floatOnly = ["equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"].includes(compare);
-  if (unsignedOnly && type.kind !== "unsigned") reader.fail(`.${compare} is for unsigned integers`);
-  if (floatOnly && !isFloat) reader.fail(`.${compare} is for floats`);
+  const isOneOf = (names: readonly string[]): boolean => names.includes(compare);
+  if (isOneOf(unsignedOnly) && type.kind !== "unsigned") reader.fail(`.${compare} is for unsigned integers`);
+  if (isOneOf(floatOnly) && !isFloat) reader.fail(`.${compare} is for floats`);
   if (type.kind === "bits" && compare !== "eq" && compare !== "ne") reader.fail("bits compare with .eq or .ne only");
   const [a, b] = [reader.source(first, type), reader.source(first + 1, type)];
   const test = holds[compare];
@@ -79,7 +79,6 @@ function setp(reader: InstructionReader): Compiled {
   reader.end(combine === null ? 3 : 4);
   const target = reader.operand(0);
   const [first, second] = target.kind === "pair" ? [target.first, target.second] : [target, null];
-  const pred = scalarType("pred");
   const p = reader.to(first, pred);
   const q = second === null ? null : reader.to(second, pred);
   const c = combine === null ? null : reader.predicate(reader.operand(3));

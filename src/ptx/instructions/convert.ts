@@ -35,6 +35,21 @@ function limits(type: ScalarType): readonly [min: bigint, max: bigint] {
   return isSigned(type) ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n] : [0n, (1n << bits) - 1n];
 }
 
+/** A conversion as written: its types, slots and modifiers. */
+interface Conversion {
+  readonly to: ScalarType;
+  readonly from: ScalarType;
+  readonly d: number;
+  readonly a: number;
+  /** Bits of the result's register, which may be wider than its type. */
+  readonly width: number;
+  readonly integerRounding: keyof typeof toInteger | null;
+  readonly floatRounding: Rounding | null;
+  readonly ftz: boolean;
+  readonly sat: boolean;
+  readonly relu: boolean;
+}
+
 function cvt(reader: InstructionReader): Compiled {
   if (reader.flag("pack")) return reader.fail("the modifier .pack is not understood");
   const integerRounding = reader.option("rni", "rzi", "rmi", "rpi");
@@ -55,51 +70,54 @@ function cvt(reader: InstructionReader): Compiled {
   const d = reader.to(target, to, true);
   const width = target.kind === "name" && target.name === "_" ? 64 : reader.register(target).type.bits;
   const a = reader.source(1, from, true);
+  const conversion = { to, from, d, a, width, integerRounding, floatRounding, ftz, sat, relu };
+  if (isFromInteger) return (isToInteger ? integerToInteger : integerToFloat)(reader, conversion);
+  return (isToInteger ? floatToInteger : floatToFloat)(reader, conversion);
+}
 
-  if (isFromInteger && isToInteger) {
-    if (integerRounding !== null || floatRounding !== null) reader.fail("integers are not rounded");
-    if (ftz || relu) reader.fail("only floats have .ftz and .relu");
-    return integerToInteger(to, from, width, sat, d, a);
-  }
-  if (isToInteger) {
-    if (integerRounding === null) return reader.fail("expected one of .rni, .rzi, .rmi, .rpi");
-    if (floatRounding !== null || relu) reader.fail("only floats have .relu and float rounding");
-    const write = writerOf(to, width);
-    const { read, bits } = codecOf(reader, from).codec;
-    const [min, max] = limits(to);
-    const rounding = toInteger[integerRounding];
-    // As PTX specifies for NaN: zero, or only the top bit set if either side has 64 bits.
-    const nan = from.bits === 64 || to.bits === 64 ? 1n << BigInt(to.bits - 1) : 0n;
-    return ({ regs: r }, next) => (t) => {
-      const number = read(r, t + a);
-      const value = roundToInteger(ftz && bits === 32 ? flush(number) : number, rounding);
-      if (Number.isNaN(value)) write(r, t + d, nan);
-      else if (value <= Number(min)) write(r, t + d, min);
-      else if (value >= Number(max)) write(r, t + d, max);
-      else write(r, t + d, BigInt(value));
-      return next;
-    };
-  }
+function floatToInteger(reader: InstructionReader, conversion: Conversion): Compiled {
+  const { to, from, d, a, width, integerRounding, floatRounding, ftz, relu } = conversion;
+  if (integerRounding === null) return reader.fail("expected one of .rni, .rzi, .rmi, .rpi");
+  if (floatRounding !== null || relu) reader.fail("only floats have .relu and float rounding");
+  const write = writerOf(to, width);
+  const { read, bits } = codecOf(reader, from).codec;
+  const [min, max] = limits(to);
+  const rounding = toInteger[integerRounding];
+  // As PTX specifies for NaN: zero, or only the top bit set if either side has 64 bits.
+  const nan = from.bits === 64 || to.bits === 64 ? 1n << BigInt(to.bits - 1) : 0n;
+  return ({ regs: r }, next) => (t) => {
+    const number = read(r, t + a);
+    const value = roundToInteger(ftz && bits === 32 ? flush(number) : number, rounding);
+    if (Number.isNaN(value)) write(r, t + d, nan);
+    else if (value <= Number(min)) write(r, t + d, min);
+    else if (value >= Number(max)) write(r, t + d, max);
+    else write(r, t + d, BigInt(value));
+    return next;
+  };
+}
 
+function integerToFloat(reader: InstructionReader, conversion: Conversion): Compiled {
+  const { to, from, d, a, integerRounding, floatRounding, ftz, sat, relu } = conversion;
+  if (floatRounding === null) return reader.fail("expected one of .rn, .rz, .rm, .rp");
+  if (integerRounding !== null || ftz || relu) reader.fail("integers have no .ftz, .relu or fractions");
   const { codec } = codecOf(reader, to);
-  if (isFromInteger) {
-    if (floatRounding === null) return reader.fail("expected one of .rn, .rz, .rm, .rp");
-    if (integerRounding !== null || ftz || relu) reader.fail("integers have no .ftz, .relu or fractions");
-    const read = bigReaderOf(from);
-    const small = readerOf(from);
-    return ({ regs: r }, next) => (t) => {
-      // Integers up to 32 bits are exact as doubles; 64-bit ones become a double that can be rounded again.
-      const value = from.bits < 64
-        ? small(r, t + a)
-        : codec.format === null
-        ? fromBig(read(r, t + a), floatRounding)
-        : bigToOdd(read(r, t + a));
-      const rounded = codec.round(value, floatRounding);
-      codec.write(r, t + d, sat ? saturate(rounded) : rounded);
-      return next;
-    };
-  }
+  const read = bigReaderOf(from);
+  const small = readerOf(from);
+  return ({ regs: r }, next) => (t) => {
+    // Integers up to 32 bits are exact as doubles; 64-bit ones become a double that can be rounded again.
+    const value = from.bits < 64
+      ? small(r, t + a)
+      : codec.format === null
+      ? fromBig(read(r, t + a), floatRounding)
+      : bigToOdd(read(r, t + a));
+    const rounded = codec.round(value, floatRounding);
+    codec.write(r, t + d, sat ? saturate(rounded) : rounded);
+    return next;
+  };
+}
 
+function floatToFloat(reader: InstructionReader, conversion: Conversion): Compiled {
+  const { to, from, d, a, integerRounding, floatRounding, ftz, sat, relu } = conversion;
   const isLossy = to.bits < from.bits || (to.bits === from.bits && to.name !== from.name);
   if (isLossy && floatRounding === null) reader.fail("expected one of .rn, .rz, .rm, .rp");
   if (!isLossy && floatRounding !== null) reader.fail("exact conversions are not rounded");
@@ -108,6 +126,7 @@ function cvt(reader: InstructionReader): Compiled {
     reader.fail("the modifier .relu is not understood here");
   }
   const source = codecOf(reader, from).codec;
+  const { codec } = codecOf(reader, to);
   const rounding = floatRounding ?? "rn";
   return ({ regs: r }, next) => (t) => {
     let value = source.read(r, t + a);
@@ -154,14 +173,10 @@ function convertNan(r: DataView, d: number, a: number, from: ScalarType, to: Sca
   else r.setUint32(d, Number(result), true);
 }
 
-function integerToInteger(
-  to: ScalarType,
-  from: ScalarType,
-  width: number,
-  sat: boolean,
-  d: number,
-  a: number,
-): Compiled {
+function integerToInteger(reader: InstructionReader, conversion: Conversion): Compiled {
+  const { to, from, d, a, width, integerRounding, floatRounding, ftz, sat, relu } = conversion;
+  if (integerRounding !== null || floatRounding !== null) reader.fail("integers are not rounded");
+  if (ftz || relu) reader.fail("only floats have .ftz and .relu");
   if (!sat && to.bits === width && from.bits >= to.bits) {
     return copyBits(to.bits, d, a); // the lower bits, whatever their sign
   }

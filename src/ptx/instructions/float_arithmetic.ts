@@ -5,7 +5,7 @@
  * @module
  */
 import type { Compiled } from "../execution_state.ts";
-import { codecOf, codecs, encode16, type FloatCodec, flush, NAN32, saturate } from "../float_registers.ts";
+import { codecOf, codecs, encode16, type FloatCodec, flush, isNegative, NAN32, saturate } from "../float_registers.ts";
 import { addInteger, divInteger, madInteger, mulInteger, subInteger } from "./integer_arithmetic.ts";
 import type { InstructionReader, InstructionTable, Lowering } from "../operands.ts";
 import {
@@ -78,8 +78,7 @@ function finished(codec: FloatCodec, finish: Finish, exact: number): number {
   let value = codec.round(exact, finish.rounding);
   if (finish.ftz && isTiny(codec, exact, finish.rounding)) value = exact * 0;
   if (finish.sat) value = saturate(value);
-  // NaN is preserved.
-  if (finish.relu && (value < 0 || Object.is(value, -0))) value = 0;
+  if (finish.relu && isNegative(value)) value = 0; // a NaN stays
   return value;
 }
 
@@ -266,13 +265,13 @@ function sqrt(reader: InstructionReader): Compiled {
 
 /** Approximations for doubles: only the upper word of the result is set, and `.ftz` is mandatory. */
 function roughDouble(reader: InstructionReader, type: ScalarType, compute: (a: number) => number): Compiled {
+  const least = minNormal(codecs.f64);
   if (!reader.flag("ftz")) reader.fail("expected .ftz");
   reader.end(2);
   const [d, a] = [reader.result(type), reader.source(1, type)];
   return ({ regs: r }, next) => (t) => {
-    const x = r.getFloat64(t + a, true);
-    const value = compute(Math.abs(x) < 2 ** -1022 ? x * 0 : x);
-    codecs.f64.write(r, t + d, Math.abs(value) < 2 ** -1022 ? value * 0 : value);
+    const value = compute(flush(r.getFloat64(t + a, true), least));
+    codecs.f64.write(r, t + d, flush(value, least));
     r.setInt32(t + d, 0, true);
     return next;
   };
