@@ -58,6 +58,12 @@ export interface DecimalArray extends DecodedArray {
   readonly bytes: Bytes;
 }
 
+/** The longest text that a view holds inline. */
+export const INLINE_BYTES = 12;
+
+/** The most bytes of a buffer that views point into: their offsets have 31 bits. */
+export const MAX_BUFFER_BYTES = 2 ** 31 - 1;
+
 /** Text or bytes, with a 16-byte view per element. */
 export interface VarBinViewArray extends DecodedArray {
   /** Which kind of array it is. */

@@ -281,6 +281,6 @@ export const vortexMutations: readonly Mutation[] = [
     ["bytes[i] !== 0", "bytes[i] === 1", "A true value that is stored as another byte becomes false."],
   ]),
   ...law("vortex/repeat", [
-    ["data.length > 12 ? 4 : 12", "12", "A repeated long text points nowhere."],
+    ["isInline ? INLINE_BYTES : 4", "INLINE_BYTES", "A repeated long text points nowhere."],
   ]),
 ];

@@ -83,7 +83,7 @@ export const vortexStringMutations: readonly Mutation[] = [
     ["whole(5, ", "whole(7, ", "Offsets are read as a different type."],
   ]),
   ...law("vortex/strings/concatenated", [
-    ["const isInline = size <= 12;", "const isInline = size < 12;", "Codes of 12 bytes are read from a wrong place."],
+    ["size <= INLINE_BYTES;", "size < INLINE_BYTES;", "Codes of 12 bytes are read from a wrong place."],
     ["16 * row + 4 : ", "16 * row : ", "A row's codes begin with its length."],
   ]),
   ...law("vortex/compressed/readZstdFrame", [

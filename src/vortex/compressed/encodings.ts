@@ -4,7 +4,7 @@
  * @module
  */
 import { countSet } from "../../cdata/mod.ts";
-import type { CanonicalArray, PrimitiveArray } from "../canonical.ts";
+import { type CanonicalArray, MAX_BUFFER_BYTES, type PrimitiveArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import type { DTypeOf } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
@@ -12,7 +12,6 @@ import type { VortexEncoding } from "../encoding.ts";
 import { dtypeOf } from "../encodings/null_bool_primitive.ts";
 import type { Fail } from "../error.ts";
 import { type PType, unsignedTwin, valuesAt, widthOf } from "../ptype.ts";
-import { MAX_BUFFER_BYTES } from "../strings/string_views.ts";
 import { type Bytes, noBytes } from "../wire/source.ts";
 import { decodePco, numberWords, type PcoType } from "./pco/decode.ts";
 import { scatter } from "./scatter.ts";

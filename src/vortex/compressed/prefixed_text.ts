@@ -4,8 +4,8 @@
  * @module
  */
 import { isValid } from "../bits.ts";
+import { INLINE_BYTES } from "../canonical.ts";
 import type { Fail } from "../error.ts";
-import { INLINE_BYTES } from "../strings/string_views.ts";
 import { TextBytes } from "../utf8.ts";
 import type { Allocate, Bytes } from "../wire/source.ts";
 

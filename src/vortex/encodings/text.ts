@@ -4,6 +4,7 @@
  * @module
  */
 import { isValid } from "../bits.ts";
+import { INLINE_BYTES, MAX_BUFFER_BYTES } from "../canonical.ts";
 import type { DTypeOf } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
@@ -11,11 +12,6 @@ import { isUtf8, TextBytes } from "../utf8.ts";
 import type { Allocate, Bytes } from "../wire/source.ts";
 import { dtypeOf } from "./null_bool_primitive.ts";
 import { checkOffsets, wholeDType, type WholeNumbers, wholeNumbers } from "./whole_numbers.ts";
-
-/** The most bytes that a view holds inline. */
-const inlineBytes = 12;
-/** The most bytes of a buffer: offsets in views have 31 bits. */
-const maxBytes = 2 ** 31 - 1;
 
 type TextType = DTypeOf<"utf8" | "binary">;
 
@@ -39,7 +35,9 @@ export const varBinEncoding: VortexEncoding<OpenedVarBin> = {
     const bytes = node.bytes(0);
     const offsets = wholeNumbers(offsetsNode, context, "Offset");
     checkOffsets(offsets, bytes.length, node, "the bytes");
-    if (bytes.length > maxBytes) node.fail(`It has ${bytes.length} bytes, more than ${maxBytes}: decode fewer rows`);
+    if (bytes.length > MAX_BUFFER_BYTES) {
+      node.fail(`It has ${bytes.length} bytes, more than ${MAX_BUFFER_BYTES}: decode fewer rows`);
+    }
     const validity = context.validity(validityNode);
     if (dtype.kind === "utf8") {
       const text = new TextBytes(bytes);
@@ -64,10 +62,10 @@ function viewsOf(bytes: Bytes, offsets: WholeNumbers, allocate: Allocate): Bytes
     const start = offsets[i] ?? 0;
     const size = (offsets[i + 1] ?? 0) - start;
     words[at] = size;
-    const own = size > inlineBytes ? 4 : size;
+    const own = size > INLINE_BYTES ? 4 : size;
     const to = 4 * at + 4;
     for (let j = 0; j < own; j++) views[to + j] = bytes[start + j] ?? 0;
-    if (size > inlineBytes) words[at + 3] = start; // of buffer 0
+    if (size > INLINE_BYTES) words[at + 3] = start; // of buffer 0
   }
   return views;
 }
@@ -92,8 +90,8 @@ export const varBinViewEncoding: VortexEncoding<OpenedView> = {
     const { length } = node;
     const last = node.bufferCount - 1;
     const data = Array.from({ length: last }, (_, i) => node.bytes(i));
-    const tooLong = data.find((one) => one.length > maxBytes);
-    if (tooLong !== undefined) node.fail(`A buffer has ${tooLong.length} bytes, more than ${maxBytes}`);
+    const tooLong = data.find((one) => one.length > MAX_BUFFER_BYTES);
+    if (tooLong !== undefined) node.fail(`A buffer has ${tooLong.length} bytes, more than ${MAX_BUFFER_BYTES}`);
     const validity = context.validity(validityNode);
     let views = node.buffer(last);
     const wrong = wrongViews(views, data, dtype.kind === "utf8");
@@ -126,7 +124,7 @@ function* wrongViews(views: Bytes, data: readonly Bytes[], isText: boolean): Gen
   let at = 0;
   for (let i = 0; i < length; i++, at += 4) {
     const size = words[at] ?? 0;
-    if (size <= inlineBytes) {
+    if (size <= INLINE_BYTES) {
       const [first, second, third] = [words[at + 1] ?? 0, words[at + 2] ?? 0, words[at + 3] ?? 0];
       // Most texts are ASCII: only a set top bit in some byte of the three words needs the UTF-8 check.
       const high = (first | second | third) & 0x8080_8080;

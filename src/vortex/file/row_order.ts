@@ -4,9 +4,10 @@
  *
  * @module
  */
-import type { CanonicalArray, PrimitiveArray, VarBinViewArray } from "../canonical.ts";
-import { compareWith, type Literal } from "./literal.ts";
-import { valueAt } from "./zones.ts";
+import { bitAt, isValid } from "../bits.ts";
+import { type CanonicalArray, INLINE_BYTES, type PrimitiveArray, type VarBinViewArray } from "../canonical.ts";
+import { signedOf } from "../wire/scalar.ts";
+import { type ColumnValue, compareWith, type Literal } from "./literal.ts";
 
 /** Below the literal, equal to it, above it; undefined for values without an order. Must not be called for nulls. */
 export type RowOrder = (row: number) => -1 | 0 | 1 | undefined;
@@ -87,6 +88,29 @@ function wideOrder(
   };
 }
 
+/** A value in the form that filters compare; undefined for a null, and for values without an order. */
+export function valueAt(array: CanonicalArray, at: number): ColumnValue | undefined {
+  if (!isValid(array.validity, at)) return undefined;
+  switch (array.kind) {
+    case "bool":
+      return bitAt(array.bits, array.offset + at);
+    case "primitive": {
+      const value = array.values[at];
+      return array.dtype.ptype === "f16" ? new Float16Array(Uint16Array.of(Number(value)).buffer)[0] : value;
+    }
+    case "decimal":
+      return signedOf(array.bytes.subarray(at * array.width, (at + 1) * array.width));
+    case "varbinview": {
+      const { bytes, start, size } = textCursor(array)(at);
+      return bytes.subarray(start, start + size);
+    }
+    case "extension":
+      return valueAt(array.storage, at);
+    default:
+      return undefined;
+  }
+}
+
 /** The bytes of a text to compare, without an array per text. */
 export interface TextCursor {
   readonly bytes: Uint8Array;
@@ -102,7 +126,7 @@ export function textCursor({ views, data }: VarBinViewArray): (row: number) => T
   return (row) => {
     const at = 16 * row;
     const size = view.getUint32(at, true);
-    const isInline = size <= 12;
+    const isInline = size <= INLINE_BYTES;
     cursor.bytes = isInline ? views : data[view.getUint32(at + 8, true)] ?? none;
     cursor.start = isInline ? at + 4 : view.getUint32(at + 12, true);
     cursor.size = size;

@@ -18,9 +18,8 @@ import type { FlatLayout, Layout, ZonedLayout } from "./layout.ts";
 import { matchingRows } from "./mask.ts";
 import { type ColumnBounds, isFalsified } from "./prune.ts";
 import { ReadAhead } from "./read_ahead.ts";
-import { batchesOfPieces, type BatchSizes } from "./pieces.ts";
 import type { FileReader } from "./reader.ts";
-import { batchesOf, keptRows, type RowRange } from "./rows.ts";
+import { batchesOf, batchesOfPieces, type BatchSizes, keptRows, type RowRange } from "./rows.ts";
 import type { VortexColumnStatistics } from "./statistics.ts";
 import { boundsOfZone, type Zones } from "./zones.ts";
 

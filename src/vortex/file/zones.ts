@@ -6,12 +6,13 @@
 import { bitAt, isValid } from "../bits.ts";
 import type { CanonicalArray } from "../canonical.ts";
 import { boolDType, type DTypeOf, primitiveDType, type VortexDType, withNullable } from "../dtype.ts";
-import { signedOf } from "../wire/scalar.ts";
+import { isFloat, isSigned, isUnsigned } from "../ptype.ts";
 import { ProtoMessage } from "../wire/protobuf.ts";
 import type { Bytes } from "../wire/source.ts";
 import type { Layout } from "./layout.ts";
 import type { ColumnValue } from "./literal.ts";
 import type { ColumnBounds } from "./prune.ts";
+import { valueAt } from "./row_order.ts";
 
 /** The statistic in a column of a zone table. */
 type Statistic = "min" | "max" | "boundedMin" | "boundedMax" | "maxCut" | "minCut" | "nullCount" | "nanCount" | "other";
@@ -57,10 +58,6 @@ function isOrdered({ kind }: VortexDType): boolean {
   return ["bool", "primitive", "decimal", "utf8", "binary", "extension"].includes(kind);
 }
 
-function isFloat(dtype: VortexDType): boolean {
-  return dtype.kind === "primitive" && dtype.ptype.startsWith("f");
-}
-
 // law vortex/zonesOf: vortex/file/scan, vortex/file/judged
 /** The zones of `vortex.zoned`; null if one of its aggregates is unknown, which leaves the table's dtype unknown. */
 export function zonesOf(metadata: Bytes, dtype: VortexDType): ZonesHead | null {
@@ -96,7 +93,7 @@ function aggregateOf(id: string, dtype: VortexDType): Omit<Column, "name"> | nul
     case "vortex.null_count":
       return { statistic: "nullCount", dtype: u64 };
     case "vortex.nan_count":
-      return isFloat(dtype) ? { statistic: "nanCount", dtype: u64 } : null;
+      return dtype.kind === "primitive" && isFloat(dtype.ptype) ? { statistic: "nanCount", dtype: u64 } : null;
     case "vortex.sum": {
       const sum = sumOf(dtype);
       return sum === null ? null : { statistic: "other", dtype: sum };
@@ -111,7 +108,7 @@ function sumOf(dtype: VortexDType): VortexDType | null {
   if (dtype.kind === "bool") return u64;
   if (dtype.kind === "decimal") return { ...dtype, precision: Math.min(76, dtype.precision + 10), nullable: true };
   if (dtype.kind !== "primitive") return null;
-  return primitiveDType(dtype.ptype.startsWith("u") ? "u64" : dtype.ptype.startsWith("i") ? "i64" : "f64", true);
+  return primitiveDType(isUnsigned(dtype.ptype) ? "u64" : isSigned(dtype.ptype) ? "i64" : "f64", true);
 }
 
 // law vortex/legacyZones: vortex/file/old_files
@@ -186,7 +183,7 @@ export function boundsOfZone(
         max = valueAt(field, zone);
         break;
       case "boundedMax": {
-        if (field.kind !== "struct" || isNull(field, zone)) break;
+        if (field.kind !== "struct" || !isValid(field.validity, zone)) break;
         const [bound, unknown] = field.fields;
         if (bound !== undefined && unknown !== undefined && valueAt(unknown, zone) === false) {
           max = valueAt(bound, zone);
@@ -210,39 +207,4 @@ export function boundsOfZone(
 
 function countOf(value: ColumnValue | undefined): number | undefined {
   return typeof value === "bigint" || typeof value === "number" ? Number(value) : undefined;
-}
-
-function isNull({ validity }: CanonicalArray, at: number): boolean {
-  return !isValid(validity, at);
-}
-
-function half(bits: number): number | undefined {
-  return new Float16Array(Uint16Array.of(bits).buffer)[0];
-}
-
-/** A value in the form that filters compare; undefined for a null, and for values without an order. */
-export function valueAt(array: CanonicalArray, at: number): ColumnValue | undefined {
-  if (isNull(array, at)) return undefined;
-  switch (array.kind) {
-    case "bool":
-      return bitAt(array.bits, array.offset + at);
-    case "primitive": {
-      const value = array.values[at];
-      return array.dtype.ptype === "f16" ? half(Number(value)) : value;
-    }
-    case "decimal":
-      return signedOf(array.bytes.subarray(at * array.width, (at + 1) * array.width));
-    case "varbinview": {
-      const { views, data } = array;
-      const view = new DataView(views.buffer, views.byteOffset + 16 * at, 16);
-      const size = view.getUint32(0, true);
-      if (size <= 12) return views.subarray(16 * at + 4, 16 * at + 4 + size);
-      const start = view.getUint32(12, true);
-      return data[view.getUint32(8, true)]?.subarray(start, start + size);
-    }
-    case "extension":
-      return valueAt(array.storage, at);
-    default:
-      return undefined;
-  }
 }

@@ -4,7 +4,13 @@
  * @module
  */
 import { bytesForBits, copyBits, fillBits } from "../bits.ts";
-import type { CanonicalArray, CanonicalOf, VarBinViewArray } from "../canonical.ts";
+import {
+  type CanonicalArray,
+  type CanonicalOf,
+  INLINE_BYTES,
+  MAX_BUFFER_BYTES,
+  type VarBinViewArray,
+} from "../canonical.ts";
 import { entriesOf, type VortexDType } from "../dtype.ts";
 import { valuesAt } from "../ptype.ts";
 import { type Allocate, type Bytes, bytesOf } from "../wire/source.ts";
@@ -158,7 +164,7 @@ function joinViews(
   const words = new Uint32Array(views.buffer, 0, views.length / 4);
   const buffers = arrays.flatMap(({ data }) => data);
   const total = buffers.reduce((sum, one) => sum + one.length, 0);
-  const isPacked = buffers.length > manyBuffers && total < smallBuffer * buffers.length && total < 2 ** 31;
+  const isPacked = buffers.length > manyBuffers && total < smallBuffer * buffers.length && total <= MAX_BUFFER_BYTES;
   let [base, start, row] = [0, 0, 0];
   for (const one of arrays) {
     const end = row + one.length;
@@ -170,7 +176,7 @@ function joinViews(
         next += length;
       }
       for (let at = 4 * row; at < 4 * end; at += 4) {
-        if ((words[at] ?? 0) <= 12) continue;
+        if ((words[at] ?? 0) <= INLINE_BYTES) continue;
         const buffer = words[at + 2] ?? 0;
         if (isPacked) {
           words[at + 2] = 0;

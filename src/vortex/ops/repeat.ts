@@ -5,7 +5,7 @@
  */
 import type { Allocate } from "../wire/source.ts";
 import { bytesForBits, fillBits } from "../bits.ts";
-import type { CanonicalArray } from "../canonical.ts";
+import { type CanonicalArray, INLINE_BYTES } from "../canonical.ts";
 import { entriesOf, type VortexDType } from "../dtype.ts";
 import { valuesAt, widthOf } from "../ptype.ts";
 import { scalarBytes, type VortexScalar } from "../wire/scalar.ts";
@@ -39,11 +39,12 @@ export function repeat(dtype: VortexDType, scalar: VortexScalar, length: number,
     case "binary": {
       const views = allocate(16 * length);
       const data = scalarBytes(dtype, scalar);
+      const isInline = data.length <= INLINE_BYTES;
       const view = new Uint8Array(16);
       new DataView(view.buffer).setUint32(0, data.length, true);
-      view.set(data.subarray(0, data.length > 12 ? 4 : 12), 4);
+      view.set(data.subarray(0, isInline ? INLINE_BYTES : 4), 4);
       fillBytes(views, view);
-      return { ...plain, kind: "varbinview", dtype, views, data: data.length > 12 ? [data] : [] };
+      return { ...plain, kind: "varbinview", dtype, views, data: isInline ? [] : [data] };
     }
     case "extension":
       return { ...plain, kind: "extension", dtype, storage: repeat(dtype.storage, scalar, length, allocate) };

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { VarBinViewArray } from "../canonical.ts";
+import { INLINE_BYTES, MAX_BUFFER_BYTES, type VarBinViewArray } from "../canonical.ts";
 import type { DecodeContext } from "../decode_context.ts";
 import type { DTypeOf, VortexDType } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
@@ -16,7 +16,6 @@ import { decodeCodes } from "./codes.ts";
 import { fsstTable } from "./fsst.ts";
 import { MAX_TOKENS, onPairTable } from "./on_pair.ts";
 import { asUint32, checkOffsets, type IntegerArray } from "./row_numbers.ts";
-import { MAX_BUFFER_BYTES } from "./string_views.ts";
 import { textArray } from "./text_array.ts";
 
 type TextType = DTypeOf<"utf8" | "binary">;
@@ -172,7 +171,7 @@ function concatenated(array: VarBinViewArray, node: EncodedNode, context: Decode
   for (let row = 0; row < length; row++) {
     const at = offsets[row] ?? 0;
     const size = (offsets[row + 1] ?? 0) - at;
-    const isInline = size <= 12;
+    const isInline = size <= INLINE_BYTES;
     const bytes = isInline ? views : data[words[4 * row + 2] ?? 0];
     const from = isInline ? 16 * row + 4 : words[4 * row + 3] ?? 0;
     for (let i = 0; i < size; i++) codes[at + i] = bytes?.[from + i] ?? 0;

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { INLINE_BYTES, MAX_BUFFER_BYTES } from "../canonical.ts";
 import type { Fail } from "../error.ts";
 import type { Allocate, Bytes } from "../wire/source.ts";
 
@@ -14,12 +15,6 @@ export interface StringViews {
   /** The concatenated bytes of all rows; views of more than 12 bytes point into them. */
   readonly buffers: readonly Bytes[];
 }
-
-/** The longest string that a view holds inline. */
-export const INLINE_BYTES = 12;
-
-/** Offsets in a data buffer are int32. */
-export const MAX_BUFFER_BYTES = 0x7fff_ffff;
 
 /** Readable bytes after a data buffer: a view's words are read whole, wherever a string ends. */
 const SLACK_BYTES = 16;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { primitiveDType } from "../../../src/vortex/dtype.ts";
 import { openVortex } from "../../../src/vortex/mod.ts";
 import type { Layout } from "../../../src/vortex/file/layout.ts";
-import { batchesOfPieces } from "../../../src/vortex/file/pieces.ts";
+import { batchesOfPieces } from "../../../src/vortex/file/rows.ts";
 import { check, fc } from "../../support/property.ts";
 import { FileWriter } from "../../support/vortex/file_writer.ts";
 import { primitiveNode } from "../../support/vortex/nodes.ts";

@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { decodeCodes } from "../../../src/vortex/strings/codes.ts";
 import { fsstTable } from "../../../src/vortex/strings/fsst.ts";
 import { onPairTable } from "../../../src/vortex/strings/on_pair.ts";
-import { decodeStrings, INLINE_BYTES, partsOf, type StringViews } from "../../../src/vortex/strings/string_views.ts";
+import { INLINE_BYTES } from "../../../src/vortex/canonical.ts";
+import { decodeStrings, partsOf, type StringViews } from "../../../src/vortex/strings/string_views.ts";
 import { textArray } from "../../../src/vortex/strings/text_array.ts";
 import { check, fc, scaled } from "../../support/property.ts";
 
