@@ -211,9 +211,7 @@ export function checkDriver(driver: CudaDriver, options: CheckOptions = {}): Cau
 export function checkIsDriver(driver: CudaDriver): void {
   if (typeof driver?.opening === "object") return;
   throw new TypeError(
-    `Cannot use ${
-      showGiven(driver)
-    } as a driver: expected the functions of libcuda, as in simulateDriver().driver, or ` +
-      "checkDriver(driver).driver",
+    `Cannot use ${showGiven(driver)} as a driver: ` +
+      "expected the functions of libcuda, as in simulateDriver().driver, or checkDriver(driver).driver",
   );
 }

@@ -4,8 +4,7 @@
  *
  * @module
  */
-import type { CausalityCall } from "./report.ts";
-import type { CausalityReport } from "./report.ts";
+import type { CausalityCall, CausalityReport } from "./report.ts";
 import type { Mark } from "./timeline.ts";
 import { placeOf } from "./messages.ts";
 
@@ -153,9 +152,9 @@ function drawMark({ kind, call, x, y }: Placed, role: CausalityCall | null): str
 function drawEdges(mark: Placed, all: readonly Placed[]): string[] {
   return all.filter(({ seq, stream }) => mark.after.includes(seq) && stream !== mark.stream).map((from) => {
     const { x1, y1, x2, y2 } = ends(from, mark, 11);
-    return `<path d="M${x1} ${y1}C${(x1 + x2) / 2} ${y1} ${
-      (x1 + x2) / 2
-    } ${y2} ${x2} ${y2}" class="order" marker-end="url(#arrow)"/>`;
+    const middle = (x1 + x2) / 2;
+    const path = `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
+    return `<path d="${path}" class="order" marker-end="url(#arrow)"/>`;
   });
 }
 
@@ -190,9 +189,8 @@ function drawLegend(y: number): string {
   ] as const;
   let x = 20;
   return items.map(([shape, text, offset, space]) => {
-    const item = `<g transform="translate(${x} ${
-      y + 12
-    })">${shape}<text x="${offset}" y="1" class="legend">${text}</text></g>`;
+    const label = `<text x="${offset}" y="1" class="legend">${text}</text>`;
+    const item = `<g transform="translate(${x} ${y + 12})">${shape}${label}</g>`;
     x += space;
     return item;
   }).join("\n");

@@ -4,9 +4,8 @@
  * @module
  */
 import type { Access } from "./access_history.ts";
-import type { CausalityCall } from "./report.ts";
-import type { LeakedObject } from "./report.ts";
 import { framesOf, shortFrame } from "./call_site.ts";
+import type { CausalityCall, LeakedObject } from "./report.ts";
 
 /** An access as it appears in a report. */
 export function callOf({ kind, writes, call, stream, start, end, site, seq }: Access): CausalityCall {
@@ -39,11 +38,15 @@ function bytes(count: number): string {
   return count === 1 ? "1 byte" : `${count} bytes`;
 }
 
+/** The innermost frames of a call, a line each. */
+function framesIn({ stack }: CausalityCall, most: number): string {
+  return stack.slice(0, most).map((frame) => `\n      at ${frame}`).join("");
+}
+
 function sentence(one: CausalityCall): string {
   const where = one.address === null ? "" : ` ${bytes(one.bytes)} at ${hex(one.address)}`;
-  const lines = one.stack.slice(0, 4).map((frame) => `\n      at ${frame}`).join("");
   const earlier = one.isEarlier === true ? ", here or where an earlier call like it was made" : "";
-  return `  ${one.call} on ${one.stream} ${one.does}${where}${earlier}${lines}`;
+  return `  ${one.call} on ${one.stream} ${one.does}${where}${earlier}${framesIn(one, 4)}`;
 }
 
 /** A stream's name, if it could be a variable's: that is probably what the program calls it. */
@@ -79,9 +82,8 @@ export function freedMessage(freed: CausalityCall, use: CausalityCall, memory: s
   const again = use.does === "frees";
   const what = again ? "Double free" : "Use after free";
   const remedy = again ? "Free it once." : "Free it after its last use, or allocate it anew.";
-  return `${what}: ${use.call} (${placeOf(use)}) ${use.does} ${
-    bytes(use.bytes)
-  } of ${memory}, which ${freed.call} freed earlier ` +
+  return `${what}: ${use.call} (${placeOf(use)}) ${use.does} ${bytes(use.bytes)} of ${memory}, ` +
+    `which ${freed.call} freed earlier ` +
     `(${placeOf(freed)}).\n${sentence(freed)}\n${sentence(use)}\n${remedy}`;
 }
 
@@ -95,9 +97,7 @@ export function destroyedMessage(what: string, gone: CausalityCall, use: Causali
 export function leakMessage(leaks: readonly LeakedObject[]): string {
   const most = 10;
   const lines = leaks.slice(0, most).map(({ what, handle, made }) =>
-    `  ${what} ${hex(handle)}, made by ${made.call}${
-      made.stack.slice(0, 3).map((frame) => `\n      at ${frame}`).join("")
-    }`
+    `  ${what} ${hex(handle)}, made by ${made.call}${framesIn(made, 3)}`
   );
   const more = leaks.length > most ? `\n  and ${leaks.length - most} more` : "";
   const count = leaks.length === 1 ? "1 object is" : `${leaks.length} objects are`;

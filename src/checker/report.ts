@@ -5,6 +5,7 @@
  */
 import { checkMade, showAs } from "../layout/mod.ts";
 import { drawReport } from "./draw_report.ts";
+import { hex } from "./messages.ts";
 import type { Mark } from "./timeline.ts";
 
 /** What is wrong. */
@@ -116,7 +117,7 @@ export class CausalityReport {
 
 /** A value of the report for JSON, which has no bigints. */
 function withTexts(value: unknown): unknown {
-  if (typeof value === "bigint") return `0x${value.toString(16)}`;
+  if (typeof value === "bigint") return hex(value);
   if (Array.isArray(value)) return value.map(withTexts);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withTexts(part)]));

@@ -4,11 +4,7 @@
  * @module
  */
 import type { Access } from "./access_history.ts";
-import type { CausalityCall } from "./report.ts";
-import { CausalityError } from "./report.ts";
-import { CausalityReport } from "./report.ts";
-import type { LeakedObject } from "./report.ts";
-import type { ReportParts } from "./report.ts";
+import { type CausalityCall, CausalityError, CausalityReport, type LeakedObject, type ReportParts } from "./report.ts";
 import type { Timeline } from "./timeline.ts";
 import { placeKey } from "./call_site.ts";
 import { callOf, destroyedMessage, freedMessage, leakMessage, overlapMessage, raceMessage } from "./messages.ts";

@@ -84,7 +84,7 @@ export class Bench implements Disposable {
 function takeSeat(device: CudaDevice, size: number, stack: DisposableStack): Seat {
   const stream = stack.use(device.createStream());
   const second = stack.use(device.createStream());
-  const hasPools = device.attribute("MEMORY_POOLS_SUPPORTED") !== 0;
+  const hasPools = hasPoolsOf(device);
   const peers = device.siblings.filter((one) => one !== device && hasPools && one.canAccessPeer(device));
   let resource: DeviceMemoryResource | SynchronousMemoryResource;
   if (hasPools) {

@@ -23,10 +23,8 @@ function headOf({ simulated, devices, driverVersion, size, iterations, samples }
   return [
     ...(simulated ? [simulatedNotice] : []),
     ...devices.map(({ ordinal, name, uuid }) => `GPU ${ordinal}  ${name}  ${uuid}`),
-    `Copies of ${
-      formatBinary(size)
-    }, ${iterations} in a row, the median of ${samples}; driver of CUDA ${driverVersion}. ` +
-    "GB/s are 10^9 bytes a second.",
+    `Copies of ${formatBinary(size)}, ${iterations} in a row, the median of ${samples}; ` +
+    `driver of CUDA ${driverVersion}. GB/s are 10^9 bytes a second.`,
   ];
 }
 

@@ -63,9 +63,8 @@ export class Objects implements Payload<StridedMemoryView>, Disposable {
         this.#stream = device.createStream();
       }
     }
-    const ordered = this.#stream === null ? {} : { stream: this.#stream };
-    this.place = { place, ...ordered };
-    this.#allocate = () => place.allocate(bytes, ordered);
+    this.place = { place, ...this.#order };
+    this.#allocate = () => place.allocate(bytes, this.#order);
     this.#content = host.allocate(bytes);
     const content = this.#content.bytes();
     for (let i = 0; i < content.length; i++) content[i] = i;

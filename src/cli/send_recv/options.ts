@@ -242,10 +242,8 @@ function checkTogether(options: SendRecvOptions): void {
   if (sync && api !== "tag") throw refuse("--sync needs --transfer-api tag: nothing else waits in place.");
   if (buffers > 1 && (sync || api !== "tag")) {
     throw refuse(
-      `--n-buffers ${buffers} is not supported with ${
-        sync ? "--sync" : `--transfer-api ${api}`
-      }: messages of several ` +
-        "buffers are tagged, and awaited.",
+      `--n-buffers ${buffers} is not supported with ${sync ? "--sync" : `--transfer-api ${api}`}: ` +
+        "messages of several buffers are tagged, and awaited.",
     );
   }
   if (api === "stream") checkStream(options);
