@@ -54,10 +54,10 @@ export type VortexDType =
 export type DTypeOf<Kind extends VortexDType["kind"]> = VortexDType & { readonly kind: Kind };
 
 /** Non-nullable booleans: the dtype of validity. */
-export const boolDType: VortexDType = Object.freeze({ kind: "bool", nullable: false });
+export const boolDType: DTypeOf<"bool"> = Object.freeze({ kind: "bool", nullable: false });
 
 /** The dtype of numbers of a ptype. */
-export function primitiveDType(ptype: PType, nullable = false): VortexDType {
+export function primitiveDType(ptype: PType, nullable = false): DTypeOf<"primitive"> {
   return { kind: "primitive", ptype, nullable };
 }
 

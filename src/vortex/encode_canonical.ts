@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { CanonicalArray } from "./canonical.ts";
+import { bytesForBits } from "./bits.ts";
+import type { CanonicalArray, ListArray } from "./canonical.ts";
 import { boolDType, entriesOf, primitiveDType, type VortexDType } from "./dtype.ts";
 import { flatten } from "./ops/flatten.ts";
 import { type PType, ptypes } from "./ptype.ts";
@@ -22,12 +23,7 @@ function codeOf(ptype: PType): number {
 /** The nodes of a decoded array. Each states its dtype and length. */
 export function encodeCanonical(array: CanonicalArray): RawNode {
   const { dtype, length } = array;
-  const node = (
-    id: string,
-    fields: readonly ProtoField[],
-    buffers: readonly Bytes[],
-    children: readonly RawNode[],
-  ): RawNode => ({
+  const node: MakeNode = (id, fields, buffers, children) => ({
     id,
     metadata: fields.length === 0 ? noBytes : protoOf(fields),
     buffers,
@@ -40,7 +36,7 @@ export function encodeCanonical(array: CanonicalArray): RawNode {
       return node("vortex.null", [], [], []);
     case "bool": {
       const first = Math.floor(array.offset / 8);
-      const bits = array.bits.subarray(first, Math.ceil((array.offset + length) / 8));
+      const bits = array.bits.subarray(first, bytesForBits(array.offset + length));
       return node("vortex.bool", [[1, array.offset % 8]], [bits], validity);
     }
     case "primitive":
@@ -86,19 +82,14 @@ type MakeNode = (
 
 /** Lists by offsets. For maps, Vortex expects lists by offsets and sizes. */
 function listNode(
-  { offsets, elements, length }: CanonicalArray & { readonly kind: "list" },
+  { offsets, elements, length }: ListArray,
   dtype: VortexDType,
   node: MakeNode,
   validity: readonly RawNode[],
 ): RawNode {
   const i32 = primitiveDType("i32");
-  const numbers = (values: Int32Array<ArrayBuffer>): RawNode => ({
-    id: "vortex.primitive",
-    metadata: noBytes,
-    buffers: [bytesOf(values)],
-    children: [],
-    outer: { dtype: i32, length: values.length },
-  });
+  const numbers = (values: Int32Array<ArrayBuffer>): RawNode =>
+    encodeCanonical({ kind: "primitive", dtype: i32, length: values.length, validity: null, values });
   const code = codeOf("i32");
   if (dtype.kind !== "map") {
     const fields: ProtoField[] = [[1, elements.length], [2, code]];
@@ -119,7 +110,5 @@ function listNode(
 /** The validity child, if there is one. */
 function validityOf({ validity, length }: CanonicalArray): readonly RawNode[] {
   if (validity === null) return [];
-  const bits = validity.subarray(0, Math.ceil(length / 8));
-  const outer = { dtype: boolDType, length };
-  return [{ id: "vortex.bool", metadata: noBytes, buffers: [bits], children: [], outer }];
+  return [encodeCanonical({ kind: "bool", dtype: boolDType, length, validity: null, bits: validity, offset: 0 })];
 }

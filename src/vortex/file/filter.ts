@@ -229,18 +229,15 @@ function nameOf(column: VortexColumn): string {
 function noFilter(value: unknown): TypeError {
   return new TypeError(
     `Cannot filter by ${describe(value)}: expected { column, op, value } with one of the operators ` +
-      `${
-        Object.keys(opposite).join(" ")
-      } in starts_with, { column, op } with is_null or is_not_null, { and: [...] }, ` +
-      "{ or: [...] } or { not: ... }, and nothing else",
+      `${Object.keys(opposite).join(" ")} in starts_with, ` +
+      "{ column, op } with is_null or is_not_null, { and: [...] }, { or: [...] } or { not: ... }, and nothing else",
   );
 }
 
 function describe(value: unknown): string {
   if (typeof value !== "object" || value === null) return show(value);
-  return `{ ${
-    Object.entries(value).map(([name, one]) => `${name}: ${typeof one === "object" ? "..." : show(one)}`).join(", ")
-  } }`;
+  const parts = Object.entries(value).map(([name, one]) => `${name}: ${typeof one === "object" ? "..." : show(one)}`);
+  return `{ ${parts.join(", ")} }`;
 }
 
 /** The columns that a predicate tests, as indices of the fields that lead to them. */

@@ -5,6 +5,7 @@
  */
 import { show } from "../../layout/mod.ts";
 import type { VortexDType } from "../dtype.ts";
+import { isFloat } from "../ptype.ts";
 
 /** What a column can be compared with. */
 export type LiteralValue = number | bigint | string | boolean | Uint8Array | Date;
@@ -109,7 +110,7 @@ export function literalOf(value: LiteralValue, dtype: VortexDType, where: string
       return typeof value === "boolean" ? exact("bool", value) : wrong("true or false");
     case "primitive":
       if (typeof value !== "number" && typeof value !== "bigint") return wrong("a number or bigint");
-      if (dtype.ptype.startsWith("f")) {
+      if (isFloat(dtype.ptype)) {
         const float = Number(value); // Infinity for a bigint beyond the range
         if (float < value || float > value) return wrong("a number a float can hold");
         return exact("float", float);

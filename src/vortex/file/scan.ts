@@ -5,7 +5,7 @@
  */
 import { checkOptions, type OptionNames, show } from "../../layout/mod.ts";
 import { abortable } from "../../unix/mod.ts";
-import type { CanonicalArray } from "../canonical.ts";
+import type { CanonicalArray, StructArray } from "../canonical.ts";
 import { DecodeContext } from "../decode_context.ts";
 import type { VortexDType } from "../dtype.ts";
 import { VortexError } from "../error.ts";
@@ -225,7 +225,7 @@ function filtered(array: CanonicalArray, { predicate, extra }: ScanPlan, { sessi
   return takeOf(bare, kept, null, new DecodeContext(session, limits).allocateForAll);
 }
 
-function withoutLast(array: CanonicalArray & { readonly kind: "struct" }, extra: number): CanonicalArray {
+function withoutLast(array: StructArray, extra: number): CanonicalArray {
   const { dtype } = array;
   const cut = { ...dtype, names: dtype.names.slice(0, -extra), fields: dtype.fields.slice(0, -extra) };
   return { ...array, dtype: cut, fields: array.fields.slice(0, -extra) };

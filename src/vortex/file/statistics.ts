@@ -6,6 +6,7 @@
 import type { VortexDType } from "../dtype.ts";
 import { VortexError } from "../error.ts";
 import type { VortexLimits } from "../limits.ts";
+import { isFloat } from "../ptype.ts";
 import { FlatTable } from "../wire/flatbuffer.ts";
 import { readScalar, type VortexScalar } from "../wire/scalar.ts";
 import type { Bytes } from "../wire/source.ts";
@@ -57,7 +58,7 @@ function asColumnValue(scalar: VortexScalar, dtype: VortexDType): ColumnValue | 
   if (scalar instanceof Uint8Array) return scalar;
   if (typeof scalar !== "bigint") return undefined;
   const of = dtype.kind === "extension" ? dtype.storage : dtype;
-  if (of.kind !== "primitive" || !of.ptype.startsWith("f")) return scalar;
+  if (of.kind !== "primitive" || !isFloat(of.ptype)) return scalar;
   if (of.ptype === "f64") return new Float64Array(BigUint64Array.of(scalar).buffer)[0];
   if (of.ptype === "f32") return new Float32Array(Uint32Array.of(Number(scalar)).buffer)[0];
   return undefined; // half floats

@@ -9,7 +9,7 @@ import type { DecodeContext } from "../decode_context.ts";
 import { boolDType, type DTypeOf, primitiveDType, withNullable } from "../dtype.ts";
 import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
-import { type PType, unsignedTwin } from "../ptype.ts";
+import { isSigned, type PType, unsignedTwin } from "../ptype.ts";
 import { readScalar } from "../wire/scalar.ts";
 import type { Bytes } from "../wire/source.ts";
 import {
@@ -68,7 +68,7 @@ export const zigzagEncoding: VortexEncoding<OpenedStep> = {
   open(node) {
     node.expectNoMetadata();
     const dtype = integerDType(node);
-    if (!dtype.ptype.startsWith("i")) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected signed`);
+    if (!isSigned(dtype.ptype)) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected signed`);
     node.expectBuffers(0);
     node.expectChildren(1);
     const child = node.child(0, primitiveDType(unsignedTwin(dtype.ptype), dtype.nullable), node.length);

@@ -4,7 +4,7 @@
  * @module
  */
 import { decimalWidth, entriesOf, showDType, type VortexDType } from "../dtype.ts";
-import { type PType, widthOf } from "../ptype.ts";
+import { isSigned, type PType, widthOf } from "../ptype.ts";
 import { ProtoMessage } from "./protobuf.ts";
 import { type Bytes, textOf } from "./source.ts";
 
@@ -109,9 +109,8 @@ function numberOf(message: ProtoMessage, kind: number, ptype: PType): bigint | n
       if (kind !== 3 && kind !== 4) return null;
       const raw = BigInt(message.varint(kind) ?? 0);
       const value = kind === 3 ? (raw >> 1n) ^ -(raw & 1n) : raw;
-      const isSigned = ptype.startsWith("i");
-      const most = 1n << BigInt(isSigned ? bits - 1 : bits);
-      return fitting(message, value, isSigned ? -most : 0n, most - 1n);
+      const least = isSigned(ptype) ? -(1n << BigInt(bits - 1)) : 0n;
+      return fitting(message, value, least, least + (1n << BigInt(bits)) - 1n);
     }
   }
 }
