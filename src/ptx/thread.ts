@@ -87,6 +87,15 @@ export class Thread {
   }
 }
 
+/** The threads that have arrived at a barrier. */
+interface Arrivals {
+  /** Those that wait there. */
+  readonly waiting: Thread[];
+  arrived: number;
+  /** How many it waits for; null for all of the block. */
+  readonly expected: number | null;
+}
+
 /** A resident block. */
 export class Block {
   readonly coordinates: readonly [number, number, number];
@@ -96,7 +105,7 @@ export class Block {
   /** Threads that have not exited. */
   live = 0;
   /** Threads that have arrived at each barrier. */
-  readonly #barriers = new Map<number, { readonly waiting: Thread[]; arrived: number; expected: number | null }>();
+  readonly #barriers = new Map<number, Arrivals>();
   readonly #state: ExecutionState;
 
   constructor(
@@ -137,20 +146,12 @@ export class Block {
     this.#release(barrier);
   }
 
-  #arrive(barrier: number, expected: number | null, line: number): {
-    readonly waiting: Thread[];
-    arrived: number;
-    expected: number | null;
-  } {
+  #arrive(barrier: number, expected: number | null, line: number): Arrivals {
     const arrivals = this.#barriers.get(barrier) ?? { waiting: [], arrived: 0, expected };
     this.#barriers.set(barrier, arrivals);
     if (arrivals.expected !== expected) {
       const [one, two] = [arrivals.expected ?? "all", expected ?? "all"];
-      this.#state.fault(
-        "undefined behaviour",
-        line,
-        `barrier ${barrier} waits for both ${one} and ${two} threads`,
-      );
+      this.#state.fault("undefined behaviour", line, `barrier ${barrier} waits for both ${one} and ${two} threads`);
     }
     arrivals.arrived++;
     return arrivals;

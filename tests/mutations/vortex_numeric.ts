@@ -161,7 +161,7 @@ export const vortexNumericMutations: readonly Mutation[] = [
   ]),
   ...law("vortex/numeric.zigzagEncoding", [
     [
-      '    if (!isSigned(dtype.ptype)) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected signed`);\n',
+      "    if (!isSigned(dtype.ptype)) node.fail(`${node.id} cannot have the dtype ${node.typeText}. Expected signed`);\n",
       "",
       "An unsigned dtype is accepted for signed integers.",
     ],

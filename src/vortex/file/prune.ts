@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ColumnTest, Predicate } from "./filter.ts";
+import type { ColumnTest, Predicate, VortexComparison } from "./filter.ts";
 import { type ColumnValue, compareBytes, compareWith, type Literal, type ValueOrder } from "./literal.ts";
 
 /** What is known about the values of a column in some rows. Missing properties are unknown. */
@@ -74,7 +74,7 @@ function isTestFalsified(test: ColumnTest, bounds: ColumnBounds): boolean {
 
 // law vortex/isComparisonFalsified: vortex/file/prune
 function isComparisonFalsified(
-  op: "==" | "!=" | "<" | "<=" | ">" | ">=",
+  op: VortexComparison,
   literal: Literal,
   { min, max, nanCount }: ColumnBounds,
 ): boolean {

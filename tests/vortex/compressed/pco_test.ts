@@ -4,7 +4,8 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { bitsOf, decodePco, numberWords, type PcoType } from "../../../src/vortex/compressed/pco/decode.ts";
+import { bitsOf, type PcoType } from "../../../src/vortex/compressed/pco/chunk_meta.ts";
+import { decodePco, numberWords } from "../../../src/vortex/compressed/pco/decode.ts";
 import { check, fc } from "../../support/property.ts";
 import {
   type DeltaChoice,

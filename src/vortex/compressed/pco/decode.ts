@@ -11,10 +11,6 @@ import { type DeltaDecoder, deltaDecoder } from "./delta.ts";
 import { join, type NumberWords, store } from "./join.ts";
 import { BATCH, type Latents, latents, PageVariable } from "./page_variable.ts";
 
-export type { NumberWords } from "./join.ts";
-export type { PcoType } from "./chunk_meta.ts";
-export { bitsOf } from "./chunk_meta.ts";
-
 /** The bytes of a chunk. */
 export interface PcoChunkBytes {
   readonly meta: Uint8Array;
