@@ -87,6 +87,7 @@ function failMissing(): never {
   throw new VortexError("message", "There is no array in these messages");
 }
 
+// law vortex/readVortexIpc: vortex/core/pieces
 /**
  * Reads the arrays of a message stream one by one, as they arrive.
  *
@@ -115,6 +116,9 @@ export async function* readVortexIpc(
       const array = reader.read(header.withBody(await pieces.need(header.bodySize)));
       if (array !== null) yield array;
     }
+  } catch (error) {
+    await pieces.close().catch(() => {}); // what went wrong first counts
+    throw error;
   } finally {
     await pieces.close();
   }
@@ -134,7 +138,7 @@ class Pieces {
   readonly #most: number;
   #here: Uint8Array[] = [];
   #count = 0;
-  /** Whether the source has ended or failed. */
+  /** Whether the source has ended, has failed, or was told to end. */
   #isOver = false;
 
   constructor(source: AsyncIterable<Uint8Array>, most: number) {
@@ -188,7 +192,9 @@ class Pieces {
   // law vortex/Pieces.close: vortex/core/pieces
   /** Tells a source that is not read to its end that no more of it is wanted: it may hold a file or a connection. */
   async close(): Promise<void> {
-    if (!this.#isOver) await this.#source.return?.();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    await this.#source.return?.();
   }
 }
 

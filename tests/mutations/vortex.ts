@@ -97,9 +97,17 @@ export const vortexMutations: readonly Mutation[] = [
     ["      checkThere(value.buffer);\n", "", "A piece that was transferred is left out."],
     ["      checkThere(first.buffer);\n", "", "A piece that is transferred later fails with the engine's error."],
   ]),
+  ...law("vortex/readVortexIpc", [
+    [
+      "    await pieces.close().catch(() => {}); // what went wrong first counts\n",
+      "",
+      "A source that cannot end hides what is wrong with its messages.",
+    ],
+  ]),
   ...law("vortex/Pieces.close", [
     ["await this.#source.return?.();", "return;", "The source of a stream that is left early is never told."],
-    ["if (!this.#isOver) ", "", "A source that has ended is told to end."],
+    ["    if (this.#isOver) return;\n", "", "A source that has ended is told to end."],
+    ["    this.#isOver = true;\n", "", "A source whose messages are wrong is told twice."],
   ]),
   ...law("vortex/checkThere", [
     [" || !memory.detached) return;", ") return;", "What was not transferred is refused."],

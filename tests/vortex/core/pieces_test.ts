@@ -47,3 +47,20 @@ test("a source that fails is not told to end: its error is the reader's", async 
   await assertRejects(() => readVortexIpc(source).next(), Error, "the connection broke");
   assertEquals(state.isTold, false);
 });
+
+test("a source that cannot end hides no error of its messages, and is an error where there is no other", async () => {
+  const [wrong, left] = [watched(new Uint8Array(12)), watched(dtype, array, array)];
+  let told = 0;
+  for (const { source } of [wrong, left]) {
+    source[Symbol.asyncIterator]().return = () => {
+      told++;
+      return Promise.reject(new Error("the connection does not close"));
+    };
+  }
+  await assertRejects(() => readVortexIpc(wrong.source).next(), VortexError, "Cannot read the message");
+  assertEquals(told, 1);
+  const reader = readVortexIpc(left.source);
+  await reader.next();
+  await assertRejects(() => reader.return(), Error, "the connection does not close");
+  assertEquals(told, 2);
+});
