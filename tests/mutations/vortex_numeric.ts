@@ -95,6 +95,7 @@ export const vortexNumericMutations: readonly Mutation[] = [
       "else if (false) {",
       "An invalid index becomes the first of all values.",
     ],
+    ["isValid(validity, at - offset)", "true", "The index under a null causes an error."],
     [
       "if (!(start <= end && end <= count)) {",
       "if (false) {",
