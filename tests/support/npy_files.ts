@@ -1,14 +1,11 @@
 /** `.npy` files for tests, valid and invalid, written from scratch. */
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { scratchFolder } from "./scratch.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "causeway-npy-"));
-let count = 0;
-
-/** Writes bytes to a new file and returns its path. */
+/** Writes bytes to a new file, which is removed when the tests are done, and returns its path. */
 export function fileOf(bytes: Uint8Array, ending = ".npy"): string {
-  const path = join(folder, `${count++}${ending}`);
+  const path = join(scratchFolder(), `array${ending}`);
   writeFileSync(path, bytes);
   return path;
 }
