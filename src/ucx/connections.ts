@@ -398,15 +398,19 @@ export class Connections {
 
   /** Closes all listeners and endpoints, once everything sent has arrived. */
   async finish(): Promise<void> {
-    for (const listener of this.#listeners) void listener.close();
+    this.#stopListening();
     await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
   }
 
-  // law ucx/Connections.abort: ucx/failing_calls
   /** Closes all listeners and endpoints at once. */
   abort(): void {
-    for (const listener of this.#listeners) listener.close().catch(() => {}); // UCX's is destroyed with the worker
+    this.#stopListening();
     for (const endpoint of this.#endpoints.values()) endpoint.abort();
+  }
+
+  // law ucx/Connections.stopListening: ucx/failing_calls
+  #stopListening(): void {
+    for (const listener of this.#listeners) listener.close().catch(() => {}); // UCX's is destroyed with the worker
   }
 
   /** Stops watching peers, after the worker has slept for the last time. */

@@ -399,7 +399,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/EndpointLifecycle.leave", [
     ["      this.#leaving.catch(() => {});", "", "A worker that is closed where there is no memory ends the program."],
   ]),
-  ...law("ucx/Connections.abort", [
+  ...law("ucx/Connections.stopListening", [
     [
       "listener.close().catch(() => {})",
       "void listener.close()",
@@ -929,6 +929,11 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxListener.close", [
     ["    if (this.#isClosed) return;\n", "", "A listener is destroyed twice."],
+    [
+      "    try {\n      this.#acceptor.close();\n    } finally {",
+      "    {\n      this.#acceptor.close();\n",
+      "Where there is no memory to stop listening, a wait for a connection never ends.",
+    ],
   ]),
   ...law("ucx/cannotListen", [
     ["ways[code]?.(at)", "undefined", "The error for a port in use does not suggest 0."],

@@ -165,6 +165,26 @@ test("a worker that is closed at once where there is no memory ends all that it 
   }
 });
 
+test("where there is no memory to stop listening, nobody goes on waiting for a connection, and a worker closes", async () => {
+  for (const by of ["worker", "listener"]) {
+    using ucx = Ucx.open();
+    const worker = ucx.createWorker();
+    const listener = worker.listen();
+    const accepted: unknown[] = [];
+    void listener.accept().then((endpoint) => accepted.push(endpoint));
+    using calls = new FailingCalls(libc(), { loading: tables.loading });
+    calls.failNth("calloc", 1, 0n);
+    const { thrown, stray } = await errorsOf(() => by === "worker" ? worker.close() : listener.close());
+    calls.failNth("", 0, 0);
+    assertEquals(stray, [], by);
+    if (by === "worker") assertEquals(thrown, undefined);
+    else assertInstanceOf(thrown, FfiError, String(thrown));
+    await until(() => accepted.length > 0);
+    assertEquals(accepted, [null], by);
+    worker.abort();
+  }
+});
+
 test("a message for whose header there is no memory is refused, and a close does not wait for it", async () => {
   using ucx = Ucx.open();
   const { here, there, close } = await pair(ucx, "addresses");

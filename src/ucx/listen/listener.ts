@@ -205,15 +205,18 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
     return this.#isClosed;
   }
 
-  // law ucx/UcxListener.close: ucx/listener
+  // law ucx/UcxListener.close: ucx/listener, ucx/failing_calls
   /** Accepts no more connections, and closes those not yet taken. Closing twice is harmless. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#acceptor.close();
-    open.delete(this.#acceptor);
-    this.#forget(this);
-    await this.#pending.end();
+    try {
+      this.#acceptor.close();
+    } finally { // nobody goes on waiting for a connection
+      open.delete(this.#acceptor);
+      this.#forget(this);
+      await this.#pending.end();
+    }
   }
 
   /** Accepts no more connections. */
