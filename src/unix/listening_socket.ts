@@ -16,6 +16,9 @@ const storageBytes = 128;
 /** Address families of the internet: AF_INET and AF_INET6, in the first byte of an address. */
 const internet: ReadonlySet<number> = new Set([2, 10]);
 
+/** Where the host begins in an address, after the family and the port; all zeros are every host. */
+const hostAt = 4;
+
 /** The lowest number that is free: the system gives it to the next descriptor, whoever creates it. */
 export function nextDescriptor(): number {
   const fd = libc().files.eventfd(0, 0);
@@ -28,14 +31,16 @@ export class ListeningSocket {
   readonly #fd: number;
   /** The sets by which its owner learns of its connections, and of what they send. */
   readonly #sets: readonly number[];
-  /** The part of its address that its connections have in common: the port. */
-  readonly #port: number;
+  /** The part of its address that its connections have in common. */
+  readonly #common: Uint8Array;
   /** When it was stopped, its connections and their other sides: later ones on the port are another socket's. */
   #last: ReadonlyMap<number, string> | null = null;
 
-  private constructor(fd: number, port: number) {
+  // law unix/ListeningSocket.constructor: unix/listening_socket
+  private constructor(fd: number, address: Uint8Array) {
     this.#fd = fd;
-    this.#port = port;
+    const isEveryHosts = address.subarray(hostAt).every((byte) => byte === 0);
+    this.#common = isEveryHosts ? address.subarray(0, hostAt) : address;
     this.#sets = setsWith(fd);
   }
 
@@ -49,7 +54,7 @@ export class ListeningSocket {
   static find(from: number, isIt: (address: Uint8Array) => boolean): ListeningSocket | null {
     for (let fd = from; fd < from + maxLookedAt; fd++) {
       const address = addressOf(fd);
-      if (address !== null && isListening(fd) && isIt(address)) return new ListeningSocket(fd, portOf(address));
+      if (address !== null && isListening(fd) && isIt(address)) return new ListeningSocket(fd, address);
     }
     return null;
   }
@@ -83,12 +88,12 @@ export class ListeningSocket {
     return count;
   }
 
-  /** The connections on its port, by number, with the address of their other side. */
+  /** The connections to its address, by number, with the address of their other side. */
   #connections(): Map<number, string> {
     const found = new Map<number, string>();
     for (const fd of new Set(this.#sets.flatMap(membersOf))) {
       const address = addressOf(fd);
-      if (address === null || portOf(address) !== this.#port || isListening(fd)) continue;
+      if (address === null || !this.#common.every((byte, i) => byte === address[i]) || isListening(fd)) continue;
       found.set(fd, String(addressOf(fd, "getpeername")));
     }
     return found;
@@ -110,9 +115,4 @@ function isListening(fd: number): boolean {
   length.value = 4;
   const { getsockopt } = libc().sockets;
   return getsockopt(fd, SOL.SOCKET, SO.ACCEPTCONN, flag.$address, length.$address) === 0 && flag.value === 1;
-}
-
-/** The port of a `sockaddr_in` or `sockaddr_in6`. */
-function portOf(address: Uint8Array): number {
-  return new DataView(address.buffer, address.byteOffset).getUint16(2);
 }

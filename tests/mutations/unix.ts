@@ -10,13 +10,21 @@ export const unixMutations: readonly Mutation[] = [
     [" && isListening(fd)", "", "A connection is taken for the socket that listens."],
     [" && isIt(address)", "", "Another listener loses its port."],
   ]),
+  ...law("unix/ListeningSocket.constructor", [
+    ["isEveryHosts ? address.subarray(0, hostAt) : address", "address", "A socket at all addresses ends none."],
+    [
+      "isEveryHosts ? address.subarray(0, hostAt) : address",
+      "address.subarray(0, hostAt)",
+      "Connections to the same port of another address end.",
+    ],
+  ]),
   ...law("unix/ListeningSocket.stop", [
     ["    dup3(inert, this.#fd, EPOLL.CLOEXEC);\n", "", "The port stays taken."],
     ["epoll_ctl(set, EPOLL_CTL.ADD, this.#fd, address);", "void set;", "Its owner cannot remove it from its set."],
   ]),
   ...law("unix/ListeningSocket.endConnections", [
     [" || isListening(fd)", "", "The socket that listens is shut down."],
-    [" || portOf(address) !== this.#port", "", "Connections of others end."],
+    [" || !this.#common.every((byte, i) => byte === address[i])", "", "Connections of others end."],
     ["this.#last.get(fd) !== peer", "false", "Connections of the next socket on the port end."],
     ["    libc().sockets.shutdown(fd, SHUT.RDWR);\n", "", "Its owner does not learn of the end."],
   ]),

@@ -11,20 +11,22 @@ const { close, epoll_ctl } = libc().files;
 const inet = 2; // AF_INET
 const newSocket = () => socket(inet, SOCK.STREAM | SOCK.CLOEXEC, 0);
 
-/** 127.0.0.1 and a port, as a `sockaddr_in`. */
-function loopback(arena: NativeArena, port: number): bigint {
+const loopback = [127, 0, 0, 1];
+
+/** A host and a port, as a `sockaddr_in`. */
+function addressOf(arena: NativeArena, host: readonly number[], port: number): bigint {
   const { address, bytes } = arena.bytes(16);
-  bytes.set([inet, 0, port >> 8, port & 255, 127, 0, 0, 1]);
+  bytes.set([inet, 0, port >> 8, port & 255, ...host]);
   return address;
 }
 
 /** A socket that listens at a port, 0 for any. */
-function listening(port: number): { fd: number; port: number } {
+function listening(port: number, host = loopback): { fd: number; port: number } {
   using arena = new NativeArena();
   const [fd, one] = [newSocket(), arena.out("i32")];
   one.value = 1;
   assertEquals(setsockopt(fd, SOL.SOCKET, SO.REUSEADDR, one.$address, 4), 0); // also beside connections
-  assertEquals(attempt(() => bind(fd, loopback(arena, port), 16)), 0);
+  assertEquals(attempt(() => bind(fd, addressOf(arena, host, port), 16)), 0);
   assertEquals(listen(fd, 8), 0);
   const [found, length] = [arena.bytes(16), arena.out("u32")];
   length.value = 16;
@@ -33,10 +35,10 @@ function listening(port: number): { fd: number; port: number } {
 }
 
 /** A connection to a port: a descriptor, or the negative error. */
-function connected(port: number): number {
+function connected(port: number, host = loopback): number {
   using arena = new NativeArena();
   const fd = newSocket();
-  const code = attempt(() => connect(fd, loopback(arena, port), 16));
+  const code = attempt(() => connect(fd, addressOf(arena, host, port), 16));
   if (code < 0) close(fd);
   return code < 0 ? code : fd;
 }
@@ -135,4 +137,28 @@ test("the connections that it accepted end, whoever has them in the same set, an
   assert(late >= 0, "it goes on listening");
   for (const fd of [late, own.fd, other.fd, ...accepted.map(({ client }) => client)]) close(fd);
   set.close();
+});
+
+test("connections to the same port of another address do not end with it, but those to any address do if it has all", () => {
+  const other = [127, 0, 0, 2];
+  for (const isEverywhere of [false, true]) {
+    const set = new DescriptorSet();
+    const from = nextDescriptor();
+    const own = listening(0, isEverywhere ? [0, 0, 0, 0] : loopback);
+    const listeners = [own, isEverywhere ? own : listening(own.port, other)];
+    set.add(own.fd);
+    const accepted = listeners.map(({ fd, port }, i) => {
+      const client = connected(port, i === 0 ? loopback : other);
+      const server = accept4(fd, 0n, 0n, SOCK.CLOEXEC);
+      set.add(server);
+      return { client, server };
+    });
+    const found = ListeningSocket.find(from, isAt(own.port));
+    found?.stop();
+    assertEquals(found?.endConnections(), isEverywhere ? 2 : 1);
+    assertEquals(accepted.map(({ client }) => available(client)), [0, isEverywhere ? 0 : -1]);
+    for (const { client, server } of accepted) [client, server].forEach((fd) => close(fd));
+    for (const fd of new Set(listeners.map(({ fd }) => fd))) close(fd);
+    set.close();
+  }
 });
