@@ -928,7 +928,7 @@ export const ucxMutations: readonly Mutation[] = [
     ['  if (host === "localhost") return localhost[family];\n', "", "The name localhost is looked up."],
   ]),
   ...law("ucx/UcxListener.close", [
-    ["    if (this.#isClosed) return;\n", "", "A listener is destroyed twice."],
+    ["    if (this.#isClosed) return;\n", "", "A listener that is closed again replaces a descriptor of the program."],
     [
       "    try {\n      this.#acceptor.close();\n    } finally {",
       "    {\n      this.#acceptor.close();\n",

@@ -1,9 +1,10 @@
 /** Connecting by host and port: which clients are accepted, in what order, and how it ends. */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { readlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { SystemError } from "../../src/ffi/mod.ts";
+import { libc, SystemError } from "../../src/ffi/mod.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import type { ListenOptions, UcxListener } from "../../src/ucx/listen/listener.ts";
@@ -148,6 +149,20 @@ test("a wait for a connection ends with null when the listener is closed", async
     await listener.close();
     assertEquals(await Promise.all(waiting), [null, null]);
   });
+});
+
+test("a listener that is closed again after its worker leaves its number to whoever has it since", async () => {
+  using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
+  const worker = ucx.createWorker();
+  const listener = worker.listen();
+  await listener.close();
+  await worker.close();
+  const { eventfd, close } = libc().files;
+  const since = Array.from({ length: 64 }, () => eventfd(0, 0)); // one has its number: the lowest are given first
+  await listener.close();
+  const kinds = since.map((fd) => readlinkSync(`/proc/self/fd/${fd}`));
+  for (const fd of since) close(fd);
+  assertEquals(new Set(kinds), new Set(["anon_inode:[eventfd]"]));
 });
 
 test("connections beyond the backlog are rejected, and counted; those within it are served", async () => {
