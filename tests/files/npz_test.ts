@@ -54,7 +54,6 @@ test("arrays are read by name, all or some", async () => {
   await assertRejects(() => readNpz(path, { names: ["x"] }), NpyError, "no array x: expected one of numbers");
 });
 
-// In a stream the sizes of a member are known once it has ended, so they follow it.
 test("all arrays are freed, also if that of one is an error", async () => {
   let freed = 0;
   class Failing extends MemoryResource {
@@ -74,6 +73,7 @@ test("all arrays are freed, also if that of one is an error", async () => {
   assertEquals(freed, 2);
 });
 
+// In a stream the sizes of a member are known once it has ended, so they follow it.
 test("who reads a stream finds each compressed member's end, checksum and sizes, without the directory", async () => {
   const named = fc.dictionary(fc.string({ minLength: 1, maxLength: 5, unit: "grapheme" }), fc.nat(300), { maxKeys: 4 });
   await check(
