@@ -464,8 +464,8 @@ function describeArray(array: ArrowArray): string {
 function textsOf(array: ArrowArray, edge: number): string[] {
   const left = array.length - 2 * edge;
   if (left <= 0) return array.toArray().map(textOf);
-  const [first, last] = [array.sliced(0, edge), array.sliced(array.length - edge)];
-  return [...Array.from(first, textOf), `... ${left} more ...`, ...Array.from(last, textOf)];
+  const textsFrom = (start: number) => Array.from({ length: edge }, (_, i) => textOf(array.get(start + i)));
+  return [...textsFrom(0), `... ${left} more ...`, ...textsFrom(-edge)];
 }
 
 /** The buffers of an array and of everything inside it. */

@@ -294,6 +294,9 @@ test("Arrow's arrays and streams are shown by type, length and ends, and as take
   assertEquals(shown(numbers), "ArrowArray int32 (3), closed");
   many.close();
   assertEquals(shown(many), "ArrowArray int64 (1000), closed");
+  const nulls = ArrowArray.from(new ArrowArray({ field: arrowField("n"), length: 7, buffers: [] }).toArrowDevice());
+  nulls.close(); // it has no memory that would be closed
+  assertEquals(shown(nulls), "ArrowArray (Cannot read a closed ArrowArray of 7 elements)");
 
   const exported = StridedMemoryView.zeros([3], "uint8").toArrowDevice();
   assertEquals(shown(exported), "ArrowDeviceArray uint8");

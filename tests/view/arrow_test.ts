@@ -300,11 +300,13 @@ test("a long array prints its ends, and a closed one throws", () => {
   array.close();
   assertThrows(() => array.get(0), TypeError);
   // It has no memory that would be closed.
-  const nulls = new ArrowArray({ field: arrowField("n"), length: 2, buffers: [] });
+  const nulls = new ArrowArray({ field: arrowField("n"), length: 21, buffers: [] });
   using imported = ArrowArray.from(nulls.toArrowDevice());
   imported.close();
-  for (const use of [() => imported.get(0), () => imported.isNull(0), () => imported.toArrowDevice()]) {
-    assertThrows(use, TypeError, "closed ArrowArray of 2 elements");
+  for (
+    const use of [() => imported.get(0), () => imported.isNull(0), () => imported.toArrowDevice(), () => `${imported}`]
+  ) {
+    assertThrows(use, TypeError, "closed ArrowArray of 21 elements");
   }
   assertEquals(liveExports(), 0);
 });
