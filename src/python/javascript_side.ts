@@ -200,7 +200,7 @@ export class JavaScriptSide {
           put(this.#made(atOnce(this.#function(key)(...this.#arguments(args, keywords)))));
           return outcomes.returned;
         } catch (error) {
-          put(this.exceptionFor(error));
+          put(this.#exceptionOrRaised(error));
           return outcomes.raised;
         }
       });
@@ -267,6 +267,16 @@ export class JavaScriptSide {
     const handle = handleIn(thrown);
     if (handle === undefined || handle.reference === 0n) return 0n;
     return this.#python.typeFlags(handle.reference) & Py_TPFLAGS.BASE_EXC_SUBCLASS ? handle.reference : 0n;
+  }
+
+  // law python/JavaScriptSide.exceptionOrRaised: python/signals
+  /** As {@linkcode JavaScriptSide.exceptionFor}, or what a signal's handler has raised meanwhile. */
+  #exceptionOrRaised(error: unknown): bigint {
+    try {
+      return this.exceptionFor(error);
+    } catch (raised) {
+      return this.exceptionFor(raised);
+    }
   }
 
   // law python/JavaScriptSide.begin: python/async
@@ -386,19 +396,21 @@ export class JavaScriptSide {
   async #answer(request: Handle): Promise<void> {
     const python = this.#python;
     let outcome: number = outcomes.raised;
-    let make: () => bigint;
+    let make: (() => bigint) | null = null;
     try {
       const call = python.locked(() => this.#claimed(request));
-      if (call === null) return request.close();
-      const [fn, given] = call;
-      const made = fn(...given);
-      const result = handleIn(made) === undefined ? await made : made; // not what Python can await
-      outcome = outcomes.returned;
-      make = () => this.#made(result);
+      if (call !== null) {
+        const [fn, given] = call;
+        const made = fn(...given);
+        const result = handleIn(made) === undefined ? await made : made; // not what Python can await
+        outcome = outcomes.returned;
+        make = () => this.#made(result);
+      }
     } catch (error) {
       make = () => this.exceptionFor(error);
     }
-    this.#tell(request, outcome, make);
+    if (make === null) request.close(); // not above: a request whose close fails is closed, and not to be answered
+    else this.#tell(request, outcome, make);
   }
 
   /** What to call for a request, and with what; null if its thread has given it up. */
@@ -435,7 +447,7 @@ export class JavaScriptSide {
       try {
         value = make();
       } catch (error) {
-        [outcome, value] = [outcomes.raised, this.exceptionFor(error)];
+        [outcome, value] = [outcomes.raised, this.#exceptionOrRaised(error)];
       }
       for (const one of [value, python.smallInteger(outcome)]) python.release(method(python, object, "put", one));
       python.release(method(python, object, "tell"));

@@ -250,6 +250,13 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "Any object of Python's is raised.",
     ],
   ]),
+  ...law("python/JavaScriptSide.exceptionOrRaised", [
+    [
+      "return this.exceptionFor(raised);",
+      "throw raised;",
+      "A function that throws while a signal's handler raises is awaited for ever.",
+    ],
+  ]),
   ...law("python/RetainedException", [
     ["finalizer.register(this, this.#reference);", "", "An exception is kept for ever, though its error is gone."],
     [
@@ -316,6 +323,11 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "A coroutine is awaited if another thread asked for it, and only then.",
     ],
     ["if (isOurs !== yes) return null;", "", "A function whose thread was refused is called later."],
+    [
+      "      if (call !== null) {\n",
+      "      if (call === null) request.close();\n      else {\n",
+      "After a signal whose handler raises as a request is dropped, no other thread of Python's runs.",
+    ],
   ]),
   ...law("python/JavaScriptSide.tell", [
     [
@@ -324,7 +336,7 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
       "What a signal's handler raises as the lock is taken keeps a thread from its answer.",
     ],
     [
-      "[outcome, value] = [outcomes.raised, this.exceptionFor(error)];",
+      "[outcome, value] = [outcomes.raised, this.#exceptionOrRaised(error)];",
       "throw error;",
       "A function whose result cannot be passed to Python is awaited for ever.",
     ],

@@ -5,12 +5,20 @@ import { Python, PythonError } from "../../mod.ts";
 
 const py = Python.open();
 py.run(`
-import signal, time
+import signal, threading, time
 def late(*_): raise TimeoutError("late")
 signals = signal.SIGALRM, signal.SIGVTALRM, signal.SIGUSR2, signal.SIGIO, signal.SIGURG
 for number in signals: signal.signal(number, late)
 def ask(function): return function(3)
 async def ask_async(function): return await function(3)
+def give_up(function):
+    type(function).__call__.__globals__["PATIENCE"] = 0
+    def asks():
+        try: function(3)
+        except RuntimeError: pass
+    thread = threading.Thread(target=asks)
+    thread.start()
+    thread.join()
 class Kept:
     @property
     def dropped(self): self.function = None
@@ -35,6 +43,16 @@ function storm(): void {
   for (const name of names) process.kill(process.pid, name);
 }
 
+/** Handles the signals that are left. */
+function handleAll(): void {
+  for (const _ of names) {
+    try {
+      py.run("pass");
+    } catch { // as it should
+    }
+  }
+}
+
 /** Leaves something to be done when the lock is next taken: a reference to release, and a function that is gone. */
 function leaveWork(): void {
   kept.function = () => {};
@@ -51,17 +69,29 @@ for (
       storm();
       throw new RangeError("no answer");
     }],
+    ["ask", () => (storm(), Symbol("not for Python"))],
     ["ask", (n: number) => (leaveWork(), storm(), n)],
     ["ask_async", async (n: number) => (await storm(), n * 3)],
   ] as const
 ) {
   asked.push(await py.async(py.evaluate(helper))(answer).catch((error) => error.name));
-  for (const _ of names) {
-    try {
-      py.run("pass"); // handles one that is left
-    } catch { // as it should
-    }
-  }
+  handleAll();
 }
-console.log(JSON.stringify({ results, later, uncaught: first, asked }));
+let here = "";
+try {
+  py.evaluate("ask")(() => {
+    process.kill(process.pid, "SIGALRM");
+    throw new RangeError("no answer");
+  });
+} catch (error) {
+  here = String(error);
+}
+py.evaluate("give_up")(twice);
+kept.function = () => {};
+assertEquals(kept.dropped, null); // a function that is gone
+storm();
+await new Promise((resolve) => setTimeout(resolve, 100)); // the request that was given up is taken meanwhile
+handleAll();
+const slept = await py.async(py.import("time")["sleep"])(0.01); // not if this thread keeps Python's lock
+console.log(JSON.stringify({ results, later, uncaught: first, asked, here, slept }));
 process.exit(0);

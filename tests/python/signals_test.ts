@@ -19,6 +19,8 @@ test(title, { skip, ...patiently }, async () => {
     results: [{ status: "fulfilled", value: null }, { status: "fulfilled", value: 6 }],
     later: 3,
     uncaught: ["TimeoutError: late"],
-    asked: [6, "PythonError", "PythonError", 9],
+    asked: [6, "PythonError", "PythonError", "PythonError", 9],
+    here: "PythonError: TimeoutError: late",
+    slept: null,
   });
 });
