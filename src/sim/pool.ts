@@ -27,6 +27,8 @@ function isUnfinished({ task, stream, orphanedAt = -1 }: Freed): boolean {
   return !task.done || orphanedAt >= stream.context.seen;
 }
 
+const minFreesToCheck = 64;
+
 /** Memory taken from a pool. */
 export interface PoolBlock {
   readonly offset: number;
@@ -81,8 +83,9 @@ export class Pool {
   readonly #scheduler: Scheduler;
   readonly #access = new Map<number, number>();
   #used = 0;
-  /** Frees that the driver had not finished with at the last check. */
+  /** Frees that the driver may not have finished with, and how many are worth a check. */
   #frees: Freed[] = [];
+  #checkAt = minFreesToCheck;
 
   /** Creates an empty pool. */
   constructor(
@@ -114,7 +117,7 @@ export class Pool {
   // law sim/Pool.isBusy: sim/pools
   /** Whether any memory is allocated, or the driver has not finished with any free. */
   get isBusy(): boolean {
-    this.#frees = this.#frees.filter(isUnfinished);
+    this.#forgetFinished();
     return this.#used > 0 || this.#frees.length > 0;
   }
 
@@ -155,8 +158,14 @@ export class Pool {
     const bytes = roundUp(wanted, blockBytes);
     this.#used -= wanted;
     const freed: Freed | null = task.done ? null : { task, stream };
-    if (freed !== null) this.#frees = [...this.#frees.filter(isUnfinished), freed];
+    if (freed !== null && this.#frees.push(freed) >= this.#checkAt) this.#forgetFinished();
     this.#heap.release({ offset, bytes, tag: freed });
+  }
+
+  /** Checks again only once there are twice as many frees as are left, so that the cost of each is constant. */
+  #forgetFinished(): void {
+    this.#frees = this.#frees.filter(isUnfinished);
+    this.#checkAt = Math.max(minFreesToCheck, 2 * this.#frees.length);
   }
 
   /** Returns unused segments to the device, as long as at least `keep` bytes remain. */
