@@ -27,6 +27,7 @@ function isUnfinished({ task, stream, orphanedAt = -1 }: Freed): boolean {
   return !task.done || orphanedAt >= stream.context.seen;
 }
 
+/** Fewer are not worth a look. */
 const minFreesToCheck = 64;
 
 /** Memory taken from a pool. */

@@ -189,7 +189,6 @@ export class Simulator extends SimulatorState {
     for (const task of this.tails(context)) this.scheduler.force(task);
     this.flush(context);
     context.alive = false;
-    context.seen = this.scheduler.lastId + 1;
     this.contexts.delete(context.handle);
     for (const stream of context.streams) this.streams.delete(stream.handle);
     for (const stream of [...context.streams]) {
