@@ -4,7 +4,7 @@
  * @module
  */
 import { parseArgs, type ParseArgsConfig } from "node:util";
-import { didYouMean } from "./nearest.ts";
+import { didYouMean } from "./did_you_mean.ts";
 import { UsageError } from "./usage_error.ts";
 
 /** Options as `parseArgs` takes them. */

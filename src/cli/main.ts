@@ -6,7 +6,7 @@
 import process from "node:process";
 import manifest from "../../deno.json" with { type: "json" }; // part of a compiled program, which has no other files
 import { commands, partners } from "./commands.ts";
-import { didYouMean } from "./nearest.ts";
+import { didYouMean } from "./did_you_mean.ts";
 import { UsageError } from "./usage_error.ts";
 import { print } from "./print.ts";
 

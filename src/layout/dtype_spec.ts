@@ -1,5 +1,6 @@
 /** The meaning of dtype names in the various conventions. */
-import { checkBoolean, nearestOf } from "./options.ts";
+import { nearestOf } from "./nearest.ts";
+import { checkBoolean } from "./options.ts";
 import { SCALAR_TYPES, type ScalarType } from "./scalar_types.ts";
 import { notInteger, show } from "./show.ts";
 

@@ -28,6 +28,7 @@ export type { Complex, Scalar } from "./element.ts";
 export type { FlattenOptions } from "./flatten.ts";
 export { cachedLayout, cacheLayout, denseLayout } from "./layout_cache.ts";
 export { checkMade, checkName, giveName, nameOf, notMade, quoted, showAs, showBytes } from "./inspect.ts";
+export { nearestOf } from "./nearest.ts";
 export {
   checkBoolean,
   checkOptions,

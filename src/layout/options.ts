@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { nearestOf } from "./nearest.ts";
 import { isOfOtherCopy, show, showGiven } from "./show.ts";
 
 /** The names of options: a table that does not compile if a name is missing or is not an option. */
@@ -44,20 +45,6 @@ export function unknownOption(name: string, known: object): TypeError {
   return new TypeError(`Unknown option ${show(name)}${guess} ${others}`);
 }
 
-// law layout/nearestOf: options, layout/dtype_names
-/** The known name nearest to a given one, and the number of letters that differ. */
-export function nearestOf(
-  given: string,
-  names: readonly string[],
-): { readonly name: string; readonly letters: number } {
-  let nearest = { name: "", letters: Infinity };
-  for (const name of names) {
-    const letters = distance(given.toLowerCase(), name.toLowerCase());
-    if (letters < nearest.letters) nearest = { name, letters };
-  }
-  return nearest;
-}
-
 /** Maximum number of names to list: the suggestion comes before them, and thousands would bury it. */
 const listed = 20;
 
@@ -73,21 +60,6 @@ export function namesNear(given: unknown, names: readonly string[], what: string
   const meant = letters <= 2 && 2 * letters <= near.length ? `: did you mean ${show(near)}?` : ".";
   const more = names.length > listed ? ` and ${names.length - listed} more` : "";
   return `${meant} The ${what} are ${names.slice(0, listed).map(show).join(", ")}${more}`;
-}
-
-// law layout/distance: options
-/** The edit distance: how many letters must be inserted, removed or changed to turn one word into another. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, length) => length);
-  for (const [at, letter] of [...one].entries()) {
-    const next = [at + 1];
-    for (const [place, letterThere] of [...other].entries()) {
-      const changed = (row[place] ?? 0) + Number(letter !== letterThere);
-      next.push(Math.min(changed, (row[place + 1] ?? 0) + 1, (next[place] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
 }
 
 // law layout/checkBoolean: options

@@ -57,7 +57,7 @@ export interface ScalarType {
   readonly makeCodec: () => ScalarCodec;
 }
 
-/** DLDataTypeCode of DLPack 1.3. */
+/** DLDataTypeCode of DLPack 1.3: a copy of the binding, which this room does not import. */
 export const dlpackCode = {
   int: 0,
   uint: 1,

@@ -1,7 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { ARROW_CAPSULE } from "../../bindings/arrow.ts";
-import { DLPACK_CAPSULE } from "../../bindings/dlpack.ts";
+import { DLDataTypeCode, DLPACK_CAPSULE } from "../../bindings/dlpack.ts";
+import { dlpackCode } from "../../src/layout/mod.ts";
 import { factsOf } from "./facts.ts";
 import { type Constant, libraries, type Library } from "./modules.ts";
 
@@ -60,4 +61,12 @@ test("capsule names are those of the specifications", () => {
     "arrow_device_array_stream",
     "arrow_schema",
   ]);
+});
+
+test("the codes of dtypes, which layouts keep because they import nothing, are those of DLPack", () => {
+  const codeOf = (name: string) => name.slice("kDL".length).toLowerCase().replace("opaque", "");
+  assertEquals(
+    dlpackCode as Readonly<Record<string, number>>,
+    Object.fromEntries(Object.entries(DLDataTypeCode).map(([name, code]) => [codeOf(name), code])),
+  );
 });

@@ -7,12 +7,10 @@ import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { commands } from "../../src/cli/commands.ts";
-import { nearest, slipsBetween } from "../../src/cli/nearest.ts";
 import { print } from "../../src/cli/print.ts";
 import { findBun } from "../../tools/bun.ts";
 import { patiently } from "../support/child.ts";
 import { testOnce } from "../support/once.ts";
-import { check, fc } from "../support/property.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -80,6 +78,7 @@ const wrong: { readonly [args: string]: RegExp } = {
   "topolgy": /unknown command topolgy; did you mean topology\?/,
   "banwidth --json": /did you mean bandwidth\?/,
   "xyz": /unknown command xyz\n/,
+  "-q": /unknown option -q(?!; did)/,
   "-v": /unknown option -v; did you mean -V \(--version\)\?/,
   "--hepl": /unknown option --hepl; did you mean --help\?/,
   "doctor --jsn": /unknown option --jsn; did you mean --json\?/,
@@ -105,21 +104,6 @@ for (const [args, message] of Object.entries(wrong)) {
     assertMatch(stderr, /--help|Usage/);
   });
 }
-
-test("the slips between two words are as many as a search of all finds", () => {
-  const word = fc.string({ unit: fc.constantFrom("a", "b", "-"), maxLength: 5 });
-  /** By recursion, as the distance is defined. */
-  const slow = (one: string, other: string): number => {
-    if (one === "" || other === "") return one.length + other.length;
-    const [a, b] = [one.slice(0, -1), other.slice(0, -1)];
-    const swapped = one.length > 1 && other.length > 1 && one.at(-1) === other.at(-2) && one.at(-2) === other.at(-1)
-      ? slow(one.slice(0, -2), other.slice(0, -2)) + 1
-      : Infinity;
-    return Math.min(slow(a, other) + 1, slow(one, b) + 1, slow(a, b) + (one.at(-1) === other.at(-1) ? 0 : 1), swapped);
-  };
-  check(fc.property(word, word, (one, other) => assertEquals(slipsBetween(one, other), slow(one, other))), 200);
-  assertEquals(nearest("-q", ["-t", "-h"]), null);
-});
 
 // In Bun it was success, and nothing was printed: `console.log` ignores what cannot be written.
 test("a report that cannot be written is a failure, unless its reader has seen enough", patiently, () => {

@@ -89,14 +89,15 @@ test("the class of typed array of each dtype is the one in the type", () => {
   for (const [name, type] of Object.entries(classes)) assertEquals(DType.from(name).typedArray, type, name);
 });
 
-/** Whether one becomes the other by inserting, deleting or replacing at most so many letters, by brute force. */
+/** Whether one becomes the other by inserting, deleting, replacing or swapping at most so many letters, by search. */
 function isWithin(most: number, one: string, other: string): boolean {
   if (one === "" || other === "") return one.length + other.length <= most;
   if (one[0] === other[0]) return isWithin(most, one.slice(1), other.slice(1));
   return most > 0 && (
     isWithin(most - 1, one.slice(1), other) ||
     isWithin(most - 1, one, other.slice(1)) ||
-    isWithin(most - 1, one.slice(1), other.slice(1))
+    isWithin(most - 1, one.slice(1), other.slice(1)) ||
+    (one[0] === other[1] && one[1] === other[0] && isWithin(most - 1, one.slice(2), other.slice(2)))
   );
 }
 

@@ -128,8 +128,13 @@ export const layoutMutations: readonly Mutation[] = [
     ["return letters <= 2 ?", "return letters <= 200 ?", "The error suggests a name for any input."],
     ["`<${source}`, `|${source}`", "`<${source}`", "A type string of one byte without a byte order is not recognized."],
   ]),
-  ...law("layout/distance", [
-    ["Number(letter !== letterThere)", "1", "The error suggests a name that is hardly similar."],
+  ...law("layout/editDistance", [
+    ["(isSame ? 0 : 1)", "1", "The error suggests a name that is hardly similar."],
+    [
+      "(before[j - 2] ?? Infinity) + 1 : Infinity",
+      "Infinity : Infinity",
+      "Two letters in the wrong order count twice.",
+    ],
   ]),
   ...law("layout/complexCodec", [
     [

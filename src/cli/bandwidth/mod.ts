@@ -8,7 +8,7 @@
  */
 import { command, helpHint } from "../command.ts";
 import { wholeNumber } from "../arguments.ts";
-import { didYouMean } from "../nearest.ts";
+import { didYouMean } from "../did_you_mean.ts";
 import { openCuda, simulateOption } from "../open_cuda.ts";
 import { ProgressLine } from "../progress_line.ts";
 import { parseBytes } from "../send_recv/byte_counts.ts";

@@ -10,7 +10,7 @@ import type { EncodedNode } from "../encoded_node.ts";
 import type { VortexEncoding } from "../encoding.ts";
 import { DataError, inNode } from "../error.ts";
 import { sliceOf } from "../ops/slice.ts";
-import { takeOf } from "../ops/take.ts";
+import { fillRuns, takeOf } from "../ops/take.ts";
 import { widthOf } from "../ptype.ts";
 import type { Allocate, Bytes } from "../wire/source.ts";
 import { bytesOf, indexColumn, numbersOf, ptypeIn, unsignedChild } from "./columns.ts";
@@ -88,9 +88,12 @@ function flatRuns(
       runsInto(out, bytesOf(values), width, ends, offset);
       return numbersOf(values.dtype, out, validity);
     }
-    default:
+    default: {
       context.charge(4 * length, node);
-      return inNode(node, () => takeOf(values, runOfRows(ends, length, offset), null, allocate));
+      const runs = new Uint32Array(length);
+      fillRuns(ends, runs, offset);
+      return inNode(node, () => takeOf(values, runs, null, allocate));
+    }
   }
 }
 
@@ -140,27 +143,15 @@ export function checkRuns(ends: Indices, length: number, offset: number): void {
  */
 export function runsInto(out: Uint8Array, values: Uint8Array, width: number, ends: Indices, offset: number): void {
   if (width < 4) {
-    fillRuns(smallWords(out, width === 1 ? 8 : 16), smallWords(values, width === 1 ? 8 : 16), ends, offset);
-  } else if (width === 4) fillRuns(words32(out), words32(values), ends, offset);
+    repeatWord(smallWords(out, width === 1 ? 8 : 16), smallWords(values, width === 1 ? 8 : 16), ends, offset);
+  } else if (width === 4) repeatWord(words32(out), words32(values), ends, offset);
   else repeatRuns(words32(out), words32(values), width >> 2, ends, offset);
-}
-
-/** The run of each row, for values that are not words. */
-export function runOfRows(ends: Indices, length: number, offset: number): Uint32Array {
-  const runs = new Uint32Array(length);
-  let row = 0;
-  for (let run = 0; row < length; run++) {
-    const end = Math.min((ends[run] ?? length) - offset, length);
-    runs.fill(run, row, end);
-    row = end;
-  }
-  return runs;
 }
 
 /** Runs up to this long are written by a loop: a call to `fill` takes as long. */
 const SHORT = 16;
 
-function fillRuns(
+function repeatWord(
   to: Uint8Array | Uint16Array | Int32Array,
   values: Uint8Array | Uint16Array | Int32Array,
   ends: Indices,

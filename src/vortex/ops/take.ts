@@ -93,13 +93,13 @@ export function indexArray(allocate: Allocate, length: number, elements: number)
   return new Float64Array(allocate(8 * length).buffer, 0, length);
 }
 
-/** Writes the index of each element's run. */
-export function fillRuns(ends: ArrayLike<number>, runs: Uint32Array | Float64Array): void {
-  let at = 0;
-  for (let run = 0; run < ends.length; run++) {
-    const end = ends[run] ?? 0;
-    runs.fill(run, at, end);
-    at = end;
+/** Writes the index of each row's run. `offset` rows were sliced off the front, which the ends still count. */
+export function fillRuns(ends: ArrayLike<number>, runs: Uint32Array | Float64Array, offset = 0): void {
+  let row = 0;
+  for (let run = 0; row < runs.length; run++) {
+    const end = (ends[run] ?? Infinity) - offset;
+    runs.fill(run, row, end);
+    row = end;
   }
 }
 

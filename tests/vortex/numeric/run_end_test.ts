@@ -1,6 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { checkRuns, runOfRows, runsInto } from "../../../src/vortex/numeric/run_end.ts";
+import { checkRuns, runsInto } from "../../../src/vortex/numeric/run_end.ts";
+import { fillRuns } from "../../../src/vortex/ops/take.ts";
 import { check, fc } from "../../support/property.ts";
 import { encodeRuns } from "../../support/vortex/encoders.ts";
 import { bytesOf, randomWords } from "../../support/vortex/words.ts";
@@ -28,7 +29,8 @@ test("each run is repeated to its end, in any slice, and each row knows its run"
       runsInto(out, bytesOf(kept.values, 8 * width), width, Float64Array.from(kept.ends), offset);
       const wanted = words.slice(offset, offset + length);
       assertEquals(out, bytesOf(wanted, 8 * width));
-      const runs = runOfRows(Uint16Array.from(kept.ends), length, offset);
+      const runs = new Uint32Array(length);
+      fillRuns(Uint16Array.from(kept.ends), runs, offset);
       assertEquals([...runs].map((run) => kept.values[run]), wanted);
     }),
     500,
