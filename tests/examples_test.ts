@@ -2,6 +2,7 @@
 import { assert } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { libnvrtc } from "../src/driver/mod.ts";
@@ -45,6 +46,9 @@ const marked: { readonly [mark: string]: readonly string[] } = {
   duckdb: ["docs/vortex.md"],
   pyvortex: ["docs/vortex.md"],
   http: ["docs/vortex.md"],
+  deno: ["docs/c-libraries.md"],
+  bun: ["docs/c-libraries.md"],
+  cublas: ["docs/c-libraries.md"], // tests/gpu/examples_test.ts
 };
 
 test("every block of code of a page is run by some test", () => {
@@ -70,6 +74,13 @@ const reading = [
   ),
 ];
 
+/** Examples that call C by the runtime's own functions. */
+const calling = examplesOf(
+  "docs/c-libraries.md",
+  readFileSync(join(root, "docs/c-libraries.md"), "utf8"),
+  "deno" in process.versions ? "deno" : "bun",
+);
+
 test("there are examples that read files", () => assert(reading.length >= 3));
 
 /** Examples that compile CUDA C++. */
@@ -87,6 +98,6 @@ for (const example of reading) {
     runExample(example, {}, ["--allow-read", "--allow-write=/tmp"]));
 }
 
-for (const example of examples) {
+for (const example of [...examples, ...calling]) {
   test(`${example.name}: runs and prints what it says`, () => runExample(example));
 }

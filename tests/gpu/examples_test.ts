@@ -4,11 +4,14 @@
  */
 import { assert } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { type LibraryDescription, openLibrary } from "../../src/ffi/library.ts";
 import { comments, type Example, examplesOf, runExample } from "../support/examples.ts";
 import { missingGpus } from "../support/gpu.ts";
+import { missing } from "../support/missing_library.ts";
 import { needs } from "../support/needs.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -48,4 +51,23 @@ for (const one of examples) {
   const [title, { skip }] = needs(missingGpus(devices), `${example.name}: prints on a GPU what it says`);
   const visible = Array.from({ length: devices }, (_, i) => i).join(",");
   test(title, { skip }, () => runExample(example, { CUDA_VISIBLE_DEVICES: visible }));
+}
+
+/** The library that the guide on C libraries calls. */
+const libcublas: LibraryDescription<Record<never, never>> = {
+  name: "libcublas",
+  symbols: {},
+  override: "CAUSEWAY_LIBCUBLAS",
+  sonames: ["libcublas.so.13"],
+  wheels: ["nvidia/*/lib"],
+  folders: ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/*/lib"],
+  remedy: "Install cuBLAS: `pip install nvidia-cublas` in an active virtualenv, or the CUDA toolkit.",
+};
+
+if ("deno" in process.versions) { // its FFI is what the example calls
+  const guide = readFileSync(join(root, "docs/c-libraries.md"), "utf8");
+  for (const example of examplesOf("docs/c-libraries.md, cublas", guide, "cublas")) {
+    const [title, { skip }] = needs(missingGpus(1) ?? missing(libcublas), `${example.name}: prints what it says`);
+    test(title, { skip }, () => runExample(example, { LD_LIBRARY_PATH: dirname(openLibrary(libcublas).path) }));
+  }
 }
