@@ -1,6 +1,6 @@
 /**
  * CPython: the part of its C API needed to run an interpreter in this process and to exchange arrays with it
- * (Python.h), written against Python 3.9 to 3.13. No variadic functions, no macros, no structs of the interpreter.
+ * (Python.h), written against Python 3.9 to 3.15. No variadic functions, no macros, no structs of the interpreter.
  *
  * A pointer is a `PyObject *` unless the prototype says otherwise. NULL, or -1 from a function that returns an int,
  * means that an exception is set.

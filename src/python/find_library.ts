@@ -11,7 +11,7 @@ export const pythonLibrary: LibraryDescription<typeof cpython> = {
   name: "libpython",
   symbols: cpython,
   override: "CAUSEWAY_LIBPYTHON",
-  sonames: [14, 13, 12, 11, 10, 9].map((minor) => `libpython3.${minor}.so.1.0`),
+  sonames: [15, 14, 13, 12, 11, 10, 9].map((minor) => `libpython3.${minor}.so.1.0`),
   remedy: "Install the interpreter as a library: `apt-get install libpython3.11` on Debian 12, `libpython3.12` on " +
     "Ubuntu 24.04.",
 };

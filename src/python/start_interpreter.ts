@@ -52,7 +52,7 @@ function start(
   }
   if (installation !== null) setProgram(api, installation.executable);
   // An embedded interpreter takes its text encoding from the C locale, which the runtimes never set, and does not look
-  // at PYTHONUTF8 itself.
+  // at PYTHONUTF8 itself. Since Python 3.15 it is UTF-8 in any case.
   const mode = libc().loading.dlsym(handle, cString("Py_UTF8Mode"));
   if (mode !== 0n && ffiPort().env("PYTHONUTF8") !== "0") new Int32Array(ffiPort().memory(mode, 4))[0] = 1;
   api.opening.Py_InitializeEx(0); // 0: the runtime keeps handling signals
@@ -63,7 +63,9 @@ function start(
 // law python/setProgram: python/open
 /** Sets the program path, from which Python locates its virtualenv, its library and its packages. */
 function setProgram({ home }: Functions<typeof cpython>, executable: string): void {
-  if (home.Py_SetProgramName === null) throw new FfiError("Cannot start this Python: it is newer than 3.14");
+  if (home.Py_SetProgramName === null) {
+    throw new FfiError("Cannot start this Python: it has no Py_SetProgramName(), as versions up to 3.15 do");
+  }
   // As wchar_t: Py_DecodeLocale takes all that is not ASCII for undecodable, in the C locale that the runtimes leave.
   const characters = Uint32Array.from([...executable, "\0"], (character) => character.codePointAt(0) ?? 0);
   using arena = new NativeArena();

@@ -13,9 +13,10 @@ that are not given stay. Needs gcc and nm. After a change of bindings/libc.ts, f
     python3 tests/data/abi_facts.py libc:glibc=/usr/include,/lib/x86_64-linux-gnu/libc.so.6
 
 The committed file was made from the headers and libraries in NVIDIA's wheels for CUDA 11.8, 12.9 and 13.5 (with the
-crt headers of the compiler's wheels copied in); the drivers 470 (CUDA 11.4), 535 and 550 that Debian packages, and 580
-(CUDA 13.0) from a machine with a GPU; Debian's UCX 1.13.1 and the libucx wheel 1.22.0; CPython's own installs; the
-DLPack header in apache-tvm-ffi 0.1.15 and the Arrow header in pyarrow 26.0.1.
+crt headers of the compiler's wheels copied in); the drivers 470 (CUDA 11.4), 535 and 550 that Debian packages, and
+580 (CUDA 13.0) from a machine with a GPU; Debian's UCX 1.13.1 and the libucx wheel 1.22.0; CPython's own installs of
+3.9 to 3.13, and Debian's of 3.14 and 3.15; the DLPack header in apache-tvm-ffi 0.1.15 and the Arrow header in pyarrow
+26.0.1.
 """
 
 import json

@@ -141,7 +141,7 @@ def real(number): return np.float64(number)
     const pairs = numbers.map(([re, im]) => ({ re, im }));
     assertEquals(complex.map((view) => view.item()), pairs);
     assertEquals(reals.map((view) => view.item()), numbers.map(([number]) => number));
-    complex[0]?.set({ re: 1, im: 2 });
+    if (complex[0]?.readonly === false) complex[0].set({ re: 1, im: 2 }); // read-only since NumPy 2.5
     assertEquals(complex.slice(1).map((view) => view.item()), pairs.slice(1));
     for (const view of [...complex, ...reals]) view.close();
   }));
