@@ -126,6 +126,11 @@ const countsOf = Array.from({ length: maxArguments + 1 }, (_, i) => BigInt(i) | 
 const longestShown = 100;
 const longestDisplay = 10_000;
 
+/** Whether a version, as Py_GetVersion() gives it, is of a build that can do without the interpreter's lock. */
+export function isFreeThreaded(version: string): boolean {
+  return version.includes("free-threading build");
+}
+
 /** Cells for a call, and the functions that make it from their own frame. */
 type Frames = Readonly<Record<"function" | "arguments" | "keywords" | "byPosition" | "byOne" | "byName", bigint>>;
 
@@ -149,6 +154,8 @@ export class Interpreter {
   readonly #library: bigint;
   /** `3.12.3`. */
   readonly version: string;
+  /** Whether it is free-threaded: an object that another thread releases stays until its own runs Python code. */
+  readonly #releasesLate: boolean;
   /** None, True and False, which live as long as the process. */
   readonly singletons: { readonly none: bigint; readonly true: bigint; readonly false: bigint };
   /** Whether anything was exported to Python. */
@@ -200,7 +207,9 @@ export class Interpreter {
     this.api = functions;
     this.path = path;
     this.#library = handle;
-    this.version = readCString(functions.opening.Py_GetVersion()).split(" ")[0] ?? "";
+    const version = readCString(functions.opening.Py_GetVersion());
+    this.version = version.split(" ")[0] ?? "";
+    this.#releasesLate = isFreeThreaded(version);
     this.#area = this.#argumentArea();
     const state = this.api.threads.PyGILState_Ensure();
     try {
@@ -412,7 +421,8 @@ export class Interpreter {
     if (!this.hasExports) return;
     this.#javascript?.poll();
     this.#releases ??= new ReleaseMemory(this);
-    if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));
+    const hasChanged = this.#releases.hasChanged() || this.#releasesLate;
+    if (hasChanged) this.release(this.callHelper("poll_exports", []));
   }
 
   // law python/Interpreter.pollWithoutLock: python/host_exports, python/functions

@@ -44,7 +44,8 @@ export class Sequences {
     const tuple = python.tuple(items.map((item) => python.retain(item)));
     const list = python.callHelper("list", [python.retain(tuple)]);
     const isAt = (start: bigint) => items.every((item, i) => wordOf(this.#copy(start, items.length), i) === item);
-    const places = Array.from({ length: headWords - items.length }, (_, i) => BigInt(8 * i));
+    // After the type: what may precede it, such as two counts of references, looks like an address.
+    const places = Array.from({ length: headWords - items.length }, (_, i) => BigInt(python.typeAt + 8 * (i + 1)));
     const tupleAt = places.find((at) => isAt(tuple + at));
     // A list holds an address, and numbers that are not addresses: its length and its capacity.
     const listAt = places.find((at) => {

@@ -20,7 +20,7 @@ import { alsoPoll } from "../order/mod.ts";
 import { checkDescriptorsLeft } from "../unix/mod.ts";
 import { findInterpreters, type Installation } from "./find_interpreter.ts";
 import { prepareProcessSource } from "./guest_source.ts";
-import { Interpreter } from "./interpreter.ts";
+import { Interpreter, isFreeThreaded } from "./interpreter.ts";
 import { pythonLibrary } from "./find_library.ts";
 import { oneAtATime } from "./start_lock.ts";
 import { releaseLockAtThreadEnd } from "./thread_end.ts";
@@ -42,7 +42,8 @@ function start(
   installation: Installation | null,
 ): void {
   if (api.opening.Py_IsInitialized() !== 0) return;
-  const version = readCString(api.opening.Py_GetVersion()).split(" ")[0] ?? "";
+  const text = readCString(api.opening.Py_GetVersion());
+  const version = text.split(" ")[0] ?? "";
   if (installation !== null && !version.startsWith(`${installation.version}.`)) {
     throw new FfiError(
       `Cannot start Python ${version} of ${path} with the packages of ${installation.executable}, which is Python ` +
@@ -55,9 +56,32 @@ function start(
   // at PYTHONUTF8 itself. Since Python 3.15 it is UTF-8 in any case.
   const mode = libc().loading.dlsym(handle, cString("Py_UTF8Mode"));
   if (mode !== 0n && ffiPort().env("PYTHONUTF8") !== "0") new Int32Array(ffiPort().memory(mode, 4))[0] = 1;
+  const forgetLock = isFreeThreaded(text) ? demandLock(api, version) : null;
   api.opening.Py_InitializeEx(0); // 0: the runtime keeps handling signals
+  forgetLock?.();
   api.run.PyRun_SimpleString(cString(prepareProcessSource));
   api.threads.PyEval_SaveThread();
+}
+
+/**
+ * Makes a free-threaded Python, which can do without the interpreter's lock, start with it: what two threads do under
+ * it here may not happen at the same time.
+ *
+ * @returns what takes the demand out of the environment again, for processes that Python starts
+ * @throws {FfiError} if the environment demands the opposite
+ */
+function demandLock({ run }: Functions<typeof cpython>, version: string): () => void {
+  const chosen = ffiPort().env("PYTHON_GIL") ?? "";
+  if (chosen === "0") {
+    throw new FfiError(
+      `Cannot start Python ${version} with PYTHON_GIL=0: in the same process as JavaScript it needs the interpreter's ` +
+        "lock. Unset PYTHON_GIL",
+    );
+  }
+  libc().loading.setenv(cString("PYTHON_GIL"), cString("1"), 1);
+  return () => {
+    if (chosen === "") run.PyRun_SimpleString(cString("import os\ndel os.environ['PYTHON_GIL'], os"));
+  };
 }
 
 // law python/setProgram: python/open

@@ -749,7 +749,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...law("python/Interpreter.poll", [
     [
-      '    if (this.#releases.hasChanged()) this.release(this.callHelper("poll_exports", []));\n',
+      '    if (hasChanged) this.release(this.callHelper("poll_exports", []));\n',
       "",
       "Memory that Python's consumers have released is kept.",
     ],

@@ -34,7 +34,7 @@ class Scripts(unittest.TestCase):
         self.assertEqual(found["version"], ".".join(map(str, sys.version_info[:2])))
         self.assertEqual(found["executable"], sys.executable)
         *files, soname = found["libraries"]
-        self.assertEqual(soname, f"libpython{found['version']}.so.1.0")
+        self.assertEqual(soname, f"libpython{found['version']}{sys.abiflags}.so.1.0")
         self.assertEqual([os.path.exists(file) for file in files], [True] * len(files))
 
     def test_an_interpreter_lists_packages_with_their_versions(self):

@@ -12,6 +12,8 @@ import { findPython } from "../support/python.ts";
 
 const found = findPython();
 const missing = typeof found === "string" ? found : null;
+/** Whether Python itself keeps all names of attributes: where it is free-threaded, they live forever. */
+const namesStay = typeof found !== "string" && found.isFreeThreaded;
 const withNumpy = findPython("numpy");
 const missingNumpy = typeof withNumpy === "string" ? withNumpy : null;
 const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
@@ -240,7 +242,7 @@ function check(python: Python, name: string, operation: () => void): void {
   using counts: PyObject = python.evaluate("counts");
   const counted = () => {
     using found = counts.$call();
-    return found.$value() as number[];
+    return (found.$value() as (number | bigint)[]).map(Number); // where objects live forever, a count has 62 bits
   };
   const maxRounds = 12;
   // The operation changes the same count in the same direction in every round; the collector does not.
@@ -263,7 +265,10 @@ test(
   () => {
     const python = open();
     python.run(scene);
-    for (const [name, operation] of Object.entries(operations(python))) check(python, name, operation);
+    for (const [name, operation] of Object.entries(operations(python))) {
+      if (name === "many names" && namesStay) continue;
+      check(python, name, operation);
+    }
   },
 );
 

@@ -49,6 +49,8 @@ try {
     executable: sys["executable"],
     prefix: sys["prefix"],
     encoding: sys["stdout"].encoding,
+    lock: String(python.evaluate("getattr(__import__('sys'), '_is_gil_enabled', lambda: True)()")),
+    demand: String(python.evaluate("__import__('os').environ.get('PYTHON_GIL')") ?? undefined),
     signals,
     ended: [15, 1].map((number) => python.evaluate("ended_by")(number)),
   }));

@@ -69,6 +69,20 @@ test(heeded, { ...options, skip: isAlways }, async () => {
   assertStringIncludes(answer["error"] ?? "", "'ascii' codec can't encode");
 });
 
+const threaded = typeof found !== "string" && found.isFreeThreaded;
+const [withLock, { skip: hasLock }] = needs(
+  missing ?? (threaded ? null : "this Python always has its lock: CAUSEWAY_PYTHON=python3.14t"),
+  "a free-threaded Python starts with its lock, of which the environment says nothing afterwards",
+);
+
+test(withLock, { ...options, skip: hasLock }, async () => {
+  const { answer } = await open({ PYTHON_GIL: undefined }, { home: prefix });
+  assertEquals([answer["lock"], answer["demand"]], ["true", "undefined"]);
+  const { answer: demanded } = await open({ PYTHON_GIL: "1" }, { home: prefix });
+  assertEquals([demanded["lock"], demanded["demand"]], ["true", "1"]);
+  assertStringIncludes((await open({ PYTHON_GIL: "0" }, { home: prefix })).answer["error"] ?? "", "Unset PYTHON_GIL");
+});
+
 // The bytes of such characters were taken for undecodable: JavaScript read another path from sys.executable.
 test(needs(missing, "Python may be in a folder whose name is not ASCII")[0], options, async () => {
   const home = join(scratchFolder(), "caf\u00e9 \u{1f40d}");

@@ -25,6 +25,8 @@ export interface PythonInstallation {
   readonly executable: string;
   /** `3.12.3`. */
   readonly version: string;
+  /** Whether it was built to do without the interpreter's lock. */
+  readonly isFreeThreaded: boolean;
   /** Path of libpython. */
   readonly library: string;
   /** `sys.path`. */
@@ -46,7 +48,7 @@ get = sysconfig.get_config_var
 library = os.path.join(get("LIBDIR") or "", get("INSTSONAME") or "")
 version = sys.version.split()[0]
 print(json.dumps({"executable": sys.executable, "version": version, "library": library, "path": sys.path[1:],
-    "packages": packages}))
+    "isFreeThreaded": bool(get("Py_GIL_DISABLED")), "packages": packages}))
 `;
 
 /** Packages that tests use in their own process. It can load one Python only: the one that has most of them. */
