@@ -18,6 +18,7 @@ function installation(executable: string, packages: readonly string[]): PythonIn
   return {
     executable,
     version: "3.12.0",
+    isFreeThreaded: false,
     library,
     path: [],
     packages: Object.fromEntries(packages.map((name) => [name, "2.0"])),
