@@ -11,7 +11,7 @@
  */
 export { PtxError, PtxFault, type PtxFaultKind } from "./error.ts";
 export type { PtxMemory } from "./execution_state.ts";
-
+export { initialBytes } from "./globals.ts";
 export { loadPtx, type PtxKernel, type PtxModule } from "./module.ts";
 export { parse } from "./parse.ts";
 export type { FunctionSyntax, Instruction, Operand, Statement } from "./syntax.ts";

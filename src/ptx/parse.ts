@@ -274,12 +274,21 @@ class Parser {
   }
 
   #initialValue(): Initial {
+    if (this.#token.kind === "integer" && this.#tokens[this.#at + 1]?.text === "(") {
+      const mask = this.#integer();
+      this.#expect("(");
+      const { line } = this.#token;
+      const address = this.#initialValue();
+      if (address.kind !== "symbol" || address.mask !== null) throw new PtxError(line, "expected a variable's name");
+      this.#expect(")");
+      return { ...address, mask };
+    }
     if (this.#token.kind !== "word") return this.#number();
     const text = this.#next().text;
     const generic = text === "generic" && this.#take("(");
     const name = generic ? this.#kind("word", "the name of a variable") : text;
     if (generic) this.#expect(")");
-    return { kind: "symbol", name, offset: this.#offset() };
+    return { kind: "symbol", name, offset: this.#offset(), mask: null };
   }
 
   /** Parses a number with its sign. */

@@ -47,7 +47,8 @@ export type StateSpace = "global" | "const" | "shared" | "local" | "param";
 export type Initial =
   | { readonly kind: "integer"; readonly value: bigint }
   | Float
-  | { readonly kind: "symbol"; readonly name: string; readonly offset: bigint };
+  /** With a mask, `0xFF00(symbol)`: only that byte of the address. */
+  | { readonly kind: "symbol"; readonly name: string; readonly offset: bigint; readonly mask: bigint | null };
 
 /** A variable declaration. */
 export interface Variable {

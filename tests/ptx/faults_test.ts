@@ -71,6 +71,24 @@ test("directives that are not understood are named", () => {
   assertThrows(() => loadPtx(".visible .entry k() {\nret;\n"), PtxError, "does not end");
 });
 
+test("the byte of an address that an initialiser takes must exist, and fit", () => {
+  const variable = (type: string, value: string): string =>
+    `.version 8.0\n.target sm_90\n.address_size 64\n.global .u32 x;\n.global ${type} y = ${value};`;
+  loadPtx(variable(".b8", "0xFF(generic(x))"));
+  for (
+    const [type, value, said] of [
+      [".b8", "0x1FF(generic(x))", "0x1ff does not select"],
+      [".b8", "0xFF(0xFF(x))", "a variable's name"],
+      [".b8", "0xFF(5)", "a variable's name"],
+      [".b8", "generic(x)", "the address of x is no .b8"],
+      [".u64", "0xFF(generic(x))", "a byte of the address of x is no .u64"],
+    ] as const
+  ) {
+    const error = assertThrows(() => loadPtx(variable(type, value)), PtxError, said);
+    assertEquals(error.line, 5);
+  }
+});
+
 test("a call must match its function, which must exist", () => {
   const text = (call: string, more = ""): string =>
     `.func (.param .b32 r) f(.param .b32 a) { ret; }

@@ -261,6 +261,20 @@ test("variables that hold the addresses of others report it", () => {
   assertEquals(bytes.getBigUint64(offset, true), (globals.get("one") ?? 0n) + 4n);
 });
 
+test("a packed structure has the bytes of an address one by one", () => {
+  const byte = (i: number): string => `0xFF${"00".repeat(i)}(${i % 2 === 0 ? "generic(one)" : "one"}+4)`;
+  const module = loadPtx(`.version 8.0
+    .target sm_90
+    .address_size 64
+    .global .align 4 .u32 one[3];
+    .global .align 1 .u8 packed[10] = {3, ${[0, 1, 2, 3, 4, 5, 6, 7].map(byte)}, 9};`);
+  const memory = new FlatMemory();
+  const globals = place(module, memory);
+  const { bytes, offset } = memory.view(globals.get("packed") ?? 0n, 1, "read");
+  assertEquals(bytes.getBigUint64(offset + 1, true), (globals.get("one") ?? 0n) + 4n);
+  assertEquals([bytes.getUint8(offset), bytes.getUint8(offset + 9)], [3, 9]);
+});
+
 test("every variable of a declaration has the lanes that it gives", () => {
   const { globals } = loadPtx(".version 8.0\n.global .v4 .f32 a, b[2];\n.global .align 32 .v2 .u64 c, d;");
   assertEquals([...globals].map(([name, { size, align }]) => [name, size, align]), [

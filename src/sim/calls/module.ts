@@ -5,7 +5,7 @@
  */
 import { CUresult } from "../../../bindings/cuda_types.ts";
 import { readCString, readField } from "../../ffi/mod.ts";
-import { PtxError, type PtxModule } from "../../ptx/mod.ts";
+import { initialBytes, PtxError, type PtxModule } from "../../ptx/mod.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { jitErrorOf, type JitOptions, readJitOptions } from "../jit_options.ts";
 import type { Allocation, Context, LoadedModule } from "../objects.ts";
@@ -104,13 +104,9 @@ function allocateVariables(simulator: Simulator, context: Context, program: PtxM
     if (variable === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
     variables.set(name, variable);
   }
-  for (const [name, { init, relocations }] of program.globals) { // now every variable has an address
-    const bytes = init.slice();
-    const view = new DataView(bytes.buffer);
-    for (const { offset, symbol, addend } of relocations) {
-      view.setBigUint64(offset, (variables.get(symbol)?.address ?? 0n) + addend, true);
-    }
-    simulator.space.write(variables.get(name)?.address ?? 0n, bytes);
+  const addressOf = (name: string): bigint => variables.get(name)?.address ?? 0n;
+  for (const [name, variable] of program.globals) { // now every variable has an address
+    simulator.space.write(addressOf(name), initialBytes(variable, addressOf));
   }
   return variables;
 }

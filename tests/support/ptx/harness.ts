@@ -4,7 +4,7 @@
  * @module
  */
 import type { PtxAccess } from "../../../src/ptx/execution_state.ts";
-import type { PtxKernel, PtxMemory, PtxModule } from "../../../src/ptx/mod.ts";
+import { initialBytes, type PtxKernel, type PtxMemory, type PtxModule } from "../../../src/ptx/mod.ts";
 
 /** Memory with bounds-checked allocations, separated by unmapped gaps. */
 export class FlatMemory implements PtxMemory {
@@ -86,11 +86,8 @@ export function place(module: PtxModule, memory: FlatMemory): Map<string, bigint
     contents.set(name, bytes);
     globals.set(name, memory.add(bytes));
   }
-  for (const [name, { relocations }] of module.globals) {
-    for (const { offset, symbol, addend } of relocations) {
-      const bytes = contents.get(name) ?? new Uint8Array(8);
-      new DataView(bytes.buffer).setBigUint64(offset, (globals.get(symbol) ?? 0n) + addend, true);
-    }
+  for (const [name, variable] of module.globals) {
+    contents.get(name)?.set(initialBytes(variable, (symbol) => globals.get(symbol) ?? 0n));
   }
   return globals;
 }
