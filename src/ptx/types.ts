@@ -32,6 +32,8 @@ export const scalarTypes: ReadonlyMap<string, ScalarType> = new Map([
   scalar("bf16", "float", 16),
   scalar("f16x2", "packed", 32),
   scalar("bf16x2", "packed", 32),
+  scalar("u16x2", "packed", 32),
+  scalar("s16x2", "packed", 32),
 ]);
 
 /** Bytes that a register takes in a frame: one word for any type up to 32 bits. */

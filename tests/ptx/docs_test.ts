@@ -115,7 +115,7 @@ function operands(form: string): string {
     case "setp":
       return `%p0, ${register(first)}, ${register(first, 1)}${combined ? ", %p1" : ""}`;
     case "set":
-      return `%r0, ${register(second, 1)}, ${register(second, 2)}${combined ? ", %p1" : ""}`;
+      return `${register(first)}, ${register(second, 1)}, ${register(second, 2)}${combined ? ", %p1" : ""}`;
     case "selp":
       return `${same(3)}, %p0`;
     case "slct":

@@ -167,11 +167,23 @@ for (const name of ["f16", "bf16"] as const) {
           const [x, y, z] = cases[cases.length - 1 - i] ?? [0n, 0n, 0n];
           return [a | (x << 16n), b | (y << 16n), c | (z << 16n)];
         });
+        const twice = (single: readonly bigint[]): bigint[] =>
+          single.map((low, i) => low | ((single[cases.length - 1 - i] ?? 0n) << 16n));
+        for (const compare of ["lt", "neu", "nan"]) {
+          const own = execute(`set.${compare}.${name}.${name} %d, %a, %b;`, [name, name], cases);
+          const mask = own.map((code) => code === 0n ? 0n : 0xffffn);
+          const line = (result: string): string => `set.${compare}.${result}.${name}x2 %d, %a, %b;`;
+          assertEquals(execute(line(`${name}x2`), ["b32", "b32"], pairs), twice(own));
+          for (const type of ["u32", "s32"]) assertEquals(execute(line(type), ["b32", "b32"], pairs), twice(mask));
+          const both = `setp.ne.b32 %p, %c, 0; set.${compare}.xor.u32.${name}x2 %d, %a, %b, %p;`;
+          const flipped = twice(mask).map((word, i) => pairs[i]?.[2] === 0n ? word : word ^ 0xffffffffn);
+          assertEquals(execute(both, ["b32", "b32"], pairs), flipped);
+        }
         for (const line of ["add", "mul", "fma.rn"]) {
           const sources = line === "fma.rn" ? "%a, %b, %c" : "%a, %b";
           const single = execute(`${line}.${name} %d, ${sources};`, [name, name], cases);
           const packed = execute(`${line}.${name}x2 %d, ${sources};`, ["b32", "b32"], pairs);
-          assertEquals(packed, single.map((low, i) => low | ((single[cases.length - 1 - i] ?? 0n) << 16n)));
+          assertEquals(packed, twice(single));
         }
       }),
       10,
@@ -193,6 +205,16 @@ test("a fused product is rounded once where two roundings differ", () => {
   ]);
   assertEquals([up, down], [bits(1 + 2 ** -11 + 2 ** -23), bits(1 + 2 ** -11)]);
 });
+
+const ones = { u32: 0xffffffffn, s32: 0xffffffffn, f32: 0x3f800000n };
+
+/** What `set` gives where a comparison holds, by the type of its result. */
+const resultsOf: Readonly<Record<Name, Readonly<Record<string, bigint>>>> = {
+  f16: { ...ones, u16: 0xffffn, s16: 0xffffn, f16: 0x3c00n },
+  bf16: { ...ones, u16: 0xffffn, s16: 0xffffn, bf16: 0x3f80n },
+  f32: ones,
+  f64: ones,
+};
 
 const decode = (name: Name, code: bigint): number => toNumber(formats[name], code);
 
@@ -240,6 +262,10 @@ for (const name of ["f16", "bf16", "f32", "f64"] as const) {
         for (const [compare, holds] of Object.entries(tests)) {
           const expected = cases.map(([a, b]) => holds(decode(name, a), decode(name, b)) ? 1n : 0n);
           assertEquals(execute(`setp.${compare}.${name} %d, %a, %b;`, ["pred", name], cases), expected, compare);
+          for (const [result, yes] of Object.entries(resultsOf[name])) {
+            const line = `set.${compare}.${result}.${name} %d, %a, %b;`;
+            assertEquals(execute(line, [result, name], cases), expected.map((holds) => holds * yes), line);
+          }
         }
       }),
       6,

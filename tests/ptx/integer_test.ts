@@ -81,6 +81,24 @@ for (const type of integers) {
   });
 }
 
+for (const type of ["u16", "s16"]) {
+  test(`sums, minima and maxima of ${type}x2 are those of its halves`, () => {
+    const halves = (oracle: Oracle): Oracle => (a, b) => {
+      const half = (shift: bigint): bigint =>
+        BigInt.asUintN(16, oracle(read(type, a >> shift), read(type, b >> shift), 0n)) << shift;
+      return half(0n) | half(16n);
+    };
+    const pair = (line: string, oracle: Oracle): void =>
+      law(`${line}.${type}x2 %d, %a, %b;`, ["b32", "b32"], halves(oracle));
+    pair("add", (a, b) => a + b);
+    pair("min", (a, b) => a < b ? a : b);
+    pair("max", (a, b) => a > b ? a : b);
+    if (type === "u16") return;
+    pair("min.relu", (a, b) => a < 0n || b < 0n ? 0n : a < b ? a : b);
+    pair("max.relu", (a, b) => a < 0n && b < 0n ? 0n : a > b ? a : b);
+  });
+}
+
 for (const type of ["u16", "s16", "u32", "s32"]) {
   test(`wide products of ${type}`, () => {
     const wide = `${type[0]}${widthOf(type) * 2}`;

@@ -219,6 +219,16 @@ test("registers are split and combined", () => {
   assertEquals(runText(body, zeros(6)), [y, y, x, x, y, y]);
 });
 
+test("registers of 8 bits are parts of wider ones", () => {
+  // So __half2char_rz of cuda_fp16.h ends: its header has both of the first two lines.
+  const body = `.reg .b8 %b<4>; cvt.rzi.s8.f16 %b0, %h0; mov.b16 %h1, {%b0, 0}; cvt.s32.s8 %r0, %h1;
+    ld.global.b32 %r1, [%o]; mov.b32 {%b1, %b2, %b3, %b0}, %r1; mov.b32 %r2, {%b0, %b3, %b2, %b1};
+    mov.b32 {%h2, %h3}, %r1; mov.b16 {%b1, %b2}, %h2; mov.b16 %h3, {%b2, %b1}; cvt.u32.u16 %r3, %h3;
+    st.global.v2.b32 [%o+8], {%r2, %r3}; st.global.b32 [%o], %r0;`;
+  const [quotient, , reversed, swapped] = runText(`mov.b16 %h0, 0xc540; ${body}`, [0x12fedc80, 0, 0, 0]);
+  assertEquals([quotient, reversed, swapped], [-5, 0x80dcfe12 | 0, 0x80dc]);
+});
+
 test("loads of small types fill wide registers with zeros or the sign", () => {
   const body = `ld.global.s8 %r0, [%o]; ld.global.u8 %r1, [%o]; ld.global.s16 %r2, [%o]; ld.global.u16 %d0, [%o];
     ld.global.s8 %d1, [%o]; ld.global.s32 %d2, [%o]; ld.global.s8 %h0, [%o]; cvt.u32.u16 %r6, %h0;

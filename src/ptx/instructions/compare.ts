@@ -49,7 +49,7 @@ function comparison(
   compare: Comparison,
   first: number,
 ): (r: DataView, t: number) => boolean {
-  const isFloat = type.kind === "float";
+  const isFloat = type.kind === "float" || type.kind === "packed";
   const ftz = isFloat && type.bits < 64 && reader.flag("ftz");
   const isOneOf = (names: readonly string[]): boolean => names.includes(compare);
   if (isOneOf(unsignedOnly) && type.kind !== "unsigned") reader.fail(`.${compare} is for unsigned integers`);
@@ -111,21 +111,47 @@ function combined(combine: "and" | "or" | "xor" | null): (a: boolean, b: boolean
   }
 }
 
-/** `set.lt.u32.s32 d, a, b`: all ones, or 1.0 as a float. */
+/** The types that a comparison can give, by what it compares. */
+function resultTypes(type: ScalarType): readonly string[] {
+  if (type.kind === "packed") return ["u32", "s32", type.name];
+  const more = type.kind === "float" && type.bits === 16 ? ["u16", "s16", type.name] : [];
+  return ["u32", "s32", "f32", ...more];
+}
+
+/** What a comparison that holds gives: 1.0 as a float, else all ones. */
+function yesOf(result: ScalarType, isHalf: boolean): number {
+  switch (result.name) {
+    case "f32":
+      return 0x3f800000;
+    case "f16":
+    case "f16x2":
+      return 0x3c00;
+    case "bf16":
+    case "bf16x2":
+      return 0x3f80;
+  }
+  return isHalf || result.bits === 16 ? 0xffff : -1;
+}
+
+/** `set.lt.u32.s32 d, a, b`: all ones, or 1.0 as a float; pairs are compared half by half. */
 function set(reader: InstructionReader): Compiled {
   const compare = reader.choice(...comparisons);
   const combine = reader.option("and", "or", "xor");
-  const result = reader.type("u32", "s32", "f32");
-  const type = reader.type(...types);
+  const result = reader.type();
+  const type = reader.type(...types, "f16x2", "bf16x2");
+  if (!resultTypes(type).includes(result.name)) reader.fail(`comparing .${type.name} does not give .${result.name}`);
   const test = comparison(reader, type, compare, 1);
   reader.end(combine === null ? 3 : 4);
   const d = reader.result(result);
   const c = combine === null ? null : reader.predicate(reader.operand(3));
   const join = combined(combine);
-  const yes = result.name === "f32" ? 0x3f800000 : -1;
+  const isPair = type.kind === "packed";
+  const yes = yesOf(result, isPair);
   return ({ regs: r }, next) => (t) => {
     const other = c !== null && (r.getInt32(t + c.slot, true) !== 0) !== c.negated;
-    r.setInt32(t + d, join(test(r, t), other) ? yes : 0, true);
+    let value = join(test(r, t), other) ? yes : 0;
+    if (isPair && join(test(r, t + 2), other)) value |= yes << 16; // the upper halves are two bytes further on
+    r.setInt32(t + d, value, true);
     return next;
   };
 }

@@ -34,6 +34,21 @@ import { isSigned, type ScalarType, scalarType, u32 } from "../types.ts";
 /** The integer types that arithmetic supports. */
 export const integerTypes = ["u16", "u32", "u64", "s16", "s32", "s64"];
 
+/** Two integers of 16 bits in a word. */
+const pairTypes = ["u16x2", "s16x2"];
+
+/** `d = compute(a, b)` on each half. */
+function pairs(reader: InstructionReader, type: ScalarType, compute: IntFunction): Compiled {
+  reader.end(3);
+  const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
+  const read = readerOf(scalarType(type.name.slice(0, "u16".length)));
+  return ({ regs: r }, next) => (t) => {
+    const low = compute(read(r, t + a), read(r, t + b), 0) & 0xffff;
+    r.setInt32(t + d, low | (compute(read(r, t + a + 2), read(r, t + b + 2), 0) << 16), true);
+    return next;
+  };
+}
+
 /** The integer type of the same signedness and twice the width. */
 function twice(type: ScalarType): ScalarType {
   return scalarType(`${type.name[0]}${type.bits * 2}`);
@@ -58,14 +73,15 @@ const INT_MAX = 0x7fffffff;
 
 const INT_MIN = -0x80000000;
 
-/** Sums and differences, with carry (`.cc`, `addc`) and saturation (`.sat`); pairs of 16 bits are left to floats. */
+/** Sums and differences, with carry (`.cc`, `addc`) and saturation (`.sat`); sums also of pairs. */
 function addition(negate: boolean, small: IntFunction, words: WordOp): Lowering {
   const plain = binary(small, words);
   return (reader) => {
     const carryIn = reader.instruction.opcode.endsWith("c");
     const carryOut = reader.flag("cc");
     const clamp = reader.flag("sat");
-    const type = reader.type(...integerTypes);
+    const type = reader.type(...integerTypes, ...(negate || carryIn || carryOut || clamp ? [] : pairTypes));
+    if (type.kind === "packed") return pairs(reader, type, small);
     if (clamp) {
       if (type.name !== "s32" || carryIn || carryOut) reader.fail("only .s32 saturates");
       reader.end(3);
@@ -207,9 +223,12 @@ const max = binary(
 
 /** Minimum or maximum of integers; `.s32` also supports `.relu`. */
 export function minMaxInteger(reader: InstructionReader, type: ScalarType, which: "min" | "max"): Compiled {
-  if (!integerTypes.includes(type.name)) reader.fail(`the type .${type.name} is not understood here`);
-  if (!reader.flag("relu")) return (which === "min" ? min : max)(reader, type);
-  if (type.name !== "s32") reader.fail(".relu is for .s32");
+  const isPair = pairTypes.includes(type.name);
+  if (!isPair && !integerTypes.includes(type.name)) reader.fail(`the type .${type.name} is not understood here`);
+  const relu = reader.flag("relu");
+  if (relu && type.name !== "s32" && type.name !== "s16x2") reader.fail(".relu is for .s32 and .s16x2");
+  if (isPair) return pairs(reader, type, (x, y) => relu ? Math.max(0, Math[which](x, y)) : Math[which](x, y));
+  if (!relu) return (which === "min" ? min : max)(reader, type);
   reader.end(3);
   const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
   return binaryInt(type, d, a, b, (x, y) => Math.max(0, Math[which](x, y)));

@@ -27,6 +27,10 @@ function repack(total: number, targets: readonly number[], sources: readonly num
 
 function copyPart(from: DataView, source: number, to: DataView, target: number, bytes: number): void {
   switch (bytes) {
+    case 1:
+      if (to === staging) to.setInt8(target, from.getInt8(source));
+      else to.setInt32(target, from.getUint8(source), true);
+      return;
     case 2:
       // A register is a word, and 16 bits leave its upper half zero; in the staging buffer the next part follows.
       if (to === staging) to.setInt16(target, from.getInt16(source, true), true);
@@ -44,10 +48,10 @@ function mov(reader: InstructionReader): Compiled {
   reader.end(2);
   const [target, source] = [reader.operand(0), reader.operand(1)];
   if (target.kind === "vector" || source.kind === "vector") {
-    if (![32, 64, 128].includes(type.bits)) reader.fail(`.${type.name} is not made of parts`);
+    if (![16, 32, 64, 128].includes(type.bits)) reader.fail(`.${type.name} is not made of parts`);
     const side = (operand: Operand, write: boolean): number[] => {
       const items = operand.kind === "vector" ? operand.items : [operand];
-      if (![1, 2, 4].includes(items.length) || type.bits / items.length < 16) {
+      if (![1, 2, 4].includes(items.length) || type.bits / items.length < 8) {
         reader.fail(`.${type.name} is not made of ${items.length} parts`);
       }
       const part = scalarType(`b${type.bits / items.length}`);
