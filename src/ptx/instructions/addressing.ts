@@ -24,6 +24,7 @@ export function spaceOf(reader: InstructionReader): WrittenSpace {
 /** Resolves the address of an operand for the thread with the frame at `t`, into `m.view` and `m.offset`. */
 type Locate = (state: ExecutionState, t: number) => void;
 
+// law ptx/locator: ptx/threads
 /** Compiles an address operand. */
 export function locator(
   reader: InstructionReader,
@@ -65,6 +66,9 @@ export function locator(
   if (Math.abs(add) >= 2 ** 31) reader.fail(`the offset ${offset} has more than 32 bits`);
   // The resolver is selected once: all take the same arguments.
   const resolve = resolvers[space];
+  // The memory of a block or thread has addresses of 32 bits, which wrap: a compiler may move part of one that is
+  // computed in 32 bits to the offset, and leave less than zero in the register.
+  const carries = wide || space === "global" || space === "generic";
   return (state, t) => {
     const r = state.regs;
     let lo = r.getUint32(t + slot, true) + add;
@@ -74,7 +78,7 @@ export function locator(
       hi -= 1;
     } else if (lo >= 4294967296) {
       lo -= 4294967296;
-      hi += 1;
+      if (carries) hi += 1;
     }
     resolve(state, lo, hi, bytes, access, line);
   };
