@@ -62,8 +62,10 @@ export interface LoweredFunction {
   readonly isEntry: boolean;
   readonly code: readonly Compiled[];
   readonly frame: Frame;
-  /** Local memory of a call in bytes, a multiple of 16. */
+  /** Local memory of a call in bytes. */
   readonly localBytes: number;
+  /** Its alignment in bytes, at least 16. */
+  readonly localAlign: number;
   readonly params: readonly Parameter[];
   readonly results: readonly Parameter[];
   readonly calls: readonly CallSignature[];
@@ -111,7 +113,8 @@ class Scope {
   }
 }
 
-function alignUp(offset: number, align: number): number {
+/** Rounds up to a multiple of the alignment. */
+export function alignUp(offset: number, align: number): number {
   return Math.ceil(offset / align) * align;
 }
 
@@ -124,6 +127,7 @@ class FunctionLowering {
   readonly #calls: CallSignature[] = [];
   readonly #shared = new Map<string, Variable>();
   #localBytes = 0;
+  #localAlign = 16;
 
   constructor(syntax: FunctionSyntax, module: (name: string) => Meaning | null) {
     this.#syntax = syntax;
@@ -155,7 +159,8 @@ class FunctionLowering {
       maxThreads,
       code: this.#code,
       frame: this.#frame,
-      localBytes: alignUp(this.#localBytes, 16),
+      localBytes: this.#localBytes,
+      localAlign: this.#localAlign,
       params,
       results,
       calls: this.#calls,
@@ -170,9 +175,7 @@ class FunctionLowering {
     if (variable.initial.length > 0) {
       throw new PtxError(line, `the variable ${name} of .${space} cannot be initialised`);
     }
-    if (align > 16) {
-      throw new PtxError(line, `an alignment of ${align} bytes in .${space} is not supported, at most 16`);
-    }
+    this.#localAlign = Math.max(this.#localAlign, align);
     const offset = alignUp(this.#localBytes, align);
     this.#localBytes = offset + size;
     scope.declare(name, { kind: "local", offset, size, space: space === "param" ? "param" : "local" }, line);

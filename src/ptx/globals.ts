@@ -27,6 +27,7 @@ interface Relocation {
   readonly byte?: number;
 }
 
+// law ptx/initialBytes: ptx/threads, ptx/faults
 /** The initial contents of a variable, once all variables have addresses. */
 export function initialBytes(
   { init, relocations }: PtxGlobal,

@@ -132,7 +132,10 @@ export class InstructionReader {
   type(...allowed: readonly string[]): ScalarType {
     const name = this.#unread.find((one) => scalarTypes.has(one));
     const type = name === undefined ? undefined : scalarTypes.get(name);
-    if (name === undefined || type === undefined) this.fail("expected a type");
+    if (name === undefined || type === undefined) {
+      const [unread] = this.#unread.slice(-1);
+      this.fail(unread === undefined ? "expected a type" : `the type .${unread} is not understood`);
+    }
     if (allowed.length > 0 && !allowed.includes(name)) this.fail(`the type .${name} is not understood here`);
     this.flag(name);
     return type;

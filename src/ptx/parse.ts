@@ -406,6 +406,13 @@ class Parser {
     this.#expect("[");
     const base = this.#token.kind === "word" ? this.#next().text : null;
     const offset = base === null || this.#is("-") ? this.#integer() : this.#offset();
+    if (base !== null && this.#is(",")) {
+      // A texture or surface and coordinates, for instructions that are not understood, and named when refused.
+      const items: Operand[] = [{ kind: "name", name: base, offset }];
+      while (this.#take(",")) items.push(this.#operand());
+      this.#expect("]");
+      return { kind: "list", items };
+    }
     this.#expect("]");
     return { kind: "address", base, offset };
   }

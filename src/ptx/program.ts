@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { LoweredFunction } from "./function.ts";
+import { alignUp, type LoweredFunction } from "./function.ts";
 import { type Callee, type Compiled, ExecutionState, type Op } from "./execution_state.ts";
 import type { Variable } from "./syntax.ts";
 import type { Thread } from "./thread.ts";
@@ -65,11 +65,11 @@ class PlacedFunction implements Callee {
   readonly #threadSlots: readonly { readonly slot: number; readonly read: (thread: Thread) => number }[];
   readonly #localSlots: readonly { readonly slot: number; readonly offset: number }[];
 
-  constructor(lowered: LoweredFunction, pc: number) {
+  constructor(lowered: LoweredFunction, pc: number, localAlign: number) {
     this.#function = lowered;
     this.pc = pc;
     this.frameBytes = lowered.frame.bytes;
-    this.localBytes = lowered.localBytes;
+    this.localBytes = alignUp(lowered.localBytes, localAlign);
     this.params = lowered.params.map(({ offset }) => offset);
     this.results = lowered.results.map(({ offset }) => offset);
     this.#template = new Uint8Array(this.frameBytes);
@@ -119,6 +119,7 @@ class PlacedFunction implements Callee {
   }
 }
 
+// law ptx/Program: ptx/threads
 /** A kernel that can be bound to memory and launched. */
 export class Program {
   readonly name: string;
@@ -146,9 +147,11 @@ export class Program {
     this.name = entry.name;
     const variables = new Map<string, Variable>();
     const reached = reach(entry, functions);
+    // A call's local memory follows its caller's, so all have the alignment that one needs.
+    const localAlign = Math.max(...[...reached].map((lowered) => lowered.localAlign));
     for (const lowered of reached) {
       const base = this.#code.length;
-      this.#placed.set(lowered.name, new PlacedFunction(lowered, base));
+      this.#placed.set(lowered.name, new PlacedFunction(lowered, base, localAlign));
       for (const compiled of lowered.code) this.#code.push({ compiled, base });
       for (const [name, variable] of lowered.shared) variables.set(name, variable);
       for (const fixup of lowered.frame.fixups) {
@@ -171,8 +174,8 @@ export class Program {
     this.staticSharedBytes = bytes;
     this.dynamicSharedStart = Math.ceil(bytes / align) * align;
     for (const [name, { size }] of variables) if (size === null) this.#shared.set(name, this.dynamicSharedStart);
-    const depth = deepest(entry, functions);
-    const room = (need: number): number => Math.ceil((need + (depth.recursive ? RECURSION_BYTES : 0)) / 16) * 16;
+    const depth = deepest(entry, functions, localAlign);
+    const room = (need: number): number => alignUp(need + (depth.recursive ? RECURSION_BYTES : 0), 16);
     this.#regStride = room(depth.frames);
     this.#localStride = room(depth.locals);
   }
@@ -216,6 +219,7 @@ function reach(entry: LoweredFunction, functions: ReadonlyMap<string, LoweredFun
 function deepest(
   entry: LoweredFunction,
   functions: ReadonlyMap<string, LoweredFunction>,
+  localAlign: number,
 ): { readonly frames: number; readonly locals: number; readonly recursive: boolean } {
   const open = new Set<LoweredFunction>();
   const known = new Map<LoweredFunction, { frames: number; locals: number; recursive: boolean }>();
@@ -234,7 +238,8 @@ function deepest(
       recursive ||= below.recursive;
     }
     open.delete(lowered);
-    const need = { frames: frames + lowered.frame.bytes, locals: locals + lowered.localBytes, recursive };
+    locals += alignUp(lowered.localBytes, localAlign);
+    const need = { frames: frames + lowered.frame.bytes, locals, recursive };
     known.set(lowered, need);
     return need;
   };

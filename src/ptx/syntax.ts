@@ -25,7 +25,7 @@ export type Operand =
   | { readonly kind: "pair"; readonly first: Operand; readonly second: Operand }
   /** `!p`. */
   | { readonly kind: "not"; readonly name: string }
-  /** `(a, b)` in a call. */
+  /** `(a, b)` in a call, `[a, {b, c}]` in an access to a texture. */
   | { readonly kind: "list"; readonly items: readonly Operand[] };
 
 /** An instruction as written. */

@@ -33,6 +33,29 @@ export const ptxMutations: readonly Mutation[] = [
   ...law("ptx/ld", [
     ['isStrong(reader) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
   ]),
+  ...law("ptx/locator", [
+    [
+      "      if (carries) hi -= 1;\n",
+      "      hi -= 1;\n",
+      "A negative offset from a small address of 32 bits is illegal.",
+    ],
+    ["      if (carries) hi += 1;\n", "      hi += 1;\n", "An address that wraps around 32 bits is illegal."],
+  ]),
+  ...law("ptx/Program", [
+    [
+      "    const localAlign = Math.max(...[...reached].map((lowered) => lowered.localAlign));\n",
+      "    const localAlign = 16;\n",
+      "Local variables of a called function are not aligned as declared.",
+    ],
+  ]),
+  ...law("ptx/initialBytes", [
+    [
+      "Number((address >> BigInt(8 * byte)) & 0xffn)",
+      "Number(address & 0xffn)",
+      "All bytes of a pointer are its lowest.",
+    ],
+    ["mask === 0xffn << BigInt(8 * byte)", "mask >= 0xffn << BigInt(8 * byte)", "Masks of several bytes pass for one."],
+  ]),
   ...law("ptx/permutation", [
     ["  while (greatestCommonDivisor(step, count) !== 1) step--;\n", "", "Some blocks run twice, others never."],
   ]),

@@ -17,7 +17,9 @@ function refused(body: string, ...said: string[]): void {
 
 test("an instruction that is not understood is named with its line", () => {
   refused("wgmma.fence.sync.aligned;", "line 8", "wgmma.fence.sync.aligned", "not understood");
-  refused("tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%o, {%f0, %f1}];");
+  refused("tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%o, {%f0, %f1}];", "tex.2d.v4.f32.f32: this instruction");
+  refused("suld.b.1d.b32.trap {%r0}, [%o, {%r1}];", "suld.b.1d.b32.trap: this instruction");
+  refused("ld.global.b32 %r0, [%o, {%r1}];", "expected an address in brackets");
   refused("frobnicate;", "frobnicate");
 });
 
@@ -36,6 +38,9 @@ test("a modifier that is not understood is named, and none is passed over", () =
       ["atom.add.noftz.f32 %f0, [%o], %f1;", ".noftz"],
       ["mul.lo.sat.s32 %r0, %r1, %r2;", ".sat"],
       ["fma.rna.f32 %f0, %f1, %f2, %f3;", ".rn"],
+      ["cvt.rn.satfinite.e4m3x2.f32 %h0, %f0, %f1;", "the type .e4m3x2 is not understood"],
+      ["add.f32x2 %d0, %d1, %d2;", "the type .f32x2 is not understood"],
+      ["fma.rn.f32x2 %d0, %d1, %d2, %d3;", "the type .f32x2 is not understood"],
     ] as const
   ) refused(line, name);
 });

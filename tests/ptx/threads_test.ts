@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { loadPtx } from "../../src/ptx/mod.ts";
 import { check, fc } from "../support/property.ts";
-import { FlatMemory, place } from "../support/ptx/harness.ts";
+import { FlatMemory, launch, place } from "../support/ptx/harness.ts";
 import { runText } from "../support/ptx/text.ts";
 
 const zeros = (count: number): number[] => Array.from({ length: count }, () => 0);
@@ -209,6 +209,37 @@ test("generic addresses reach shared, local and device memory", () => {
     cvt.u32.u64 %r7, %d3; ld.shared.b32 %r8, [%r7+4]; selp.b32 %r4, 1, 0, %p0; selp.b32 %r5, 1, 0, %p1;
     selp.b32 %r6, 1, 0, %p2; st.global.v4.b32 [%o+16], {%r4, %r5, %r6, %r8};`;
   assertEquals(runText(body, zeros(8)), [5, 6, 0, 0, 1, 0, 1, 5]);
+});
+
+test("addresses of 32 bits wrap around", () => {
+  // As NVRTC writes the address of s[a - b] for sm_100: below zero in the register, and then an offset.
+  const body = `.shared .b32 s[4]; .local .b32 l[4]; mov.b32 %r0, s; sub.s32 %r0, %r0, 400; mov.b32 %r1, 5;
+    st.shared.b32 [%r0+404], %r1; ld.shared.b32 %r2, [s+4]; mov.b32 %r3, l; sub.s32 %r3, %r3, 16;
+    st.local.b32 [%r3+24], %r1; ld.local.b32 %r4, [l+8]; ld.shared.b32 %r5, [%r0+404]; mov.b32 %r6, 8;
+    ld.shared.b32 %r7, [%r6+-4]; st.global.v4.b32 [%o], {%r2, %r4, %r5, %r7};`;
+  assertEquals(runText(body, zeros(4)), [5, 5, 5, 5]);
+});
+
+test("local variables are aligned as declared, in every call", () => {
+  const module = loadPtx(`.version 8.0
+    .target sm_90
+    .address_size 64
+    .func (.param .b64 r) where(.param .b64 down) {
+      .reg .b64 %d<5>; .reg .pred %p; .local .b8 c[1]; .local .align 64 .b8 l[100]; .param .b64 x; .param .b64 y;
+      ld.param.b64 %d0, [down]; mov.b64 %d1, l; cvta.local.u64 %d1, %d1; st.v4.b64 [%d1+32], {%d0, %d0, %d0, %d0};
+      setp.eq.b64 %p, %d0, 0; @%p bra DONE; sub.s64 %d2, %d0, 1; st.param.b64 [x], %d2;
+      call (y), where, (x); ld.param.b64 %d3, [y]; ld.b64 %d4, [%d1+56]; sub.s64 %d4, %d4, %d0; add.s64 %d3, %d3, %d4;
+      or.b64 %d1, %d1, %d3;
+      DONE: and.b64 %d1, %d1, 63; st.param.b64 [r], %d1; ret;
+    }
+    .visible .entry k(.param .b64 out) {
+      .reg .b64 %d<4>; .param .b64 x; .param .b64 y; .local .b8 c[3]; st.param.b64 [x], 9; st.local.b8 [c], 1;
+      call (y), where, (x); ld.param.b64 %d0, [y]; ld.param.b64 %d1, [out]; st.global.b64 [%d1], %d0; ret;
+    }`);
+  const memory = new FlatMemory();
+  const result = new BigInt64Array([-1n]);
+  launch(module, "k", memory, [memory.add(result)]);
+  assertEquals(result[0], 0n);
 });
 
 test("registers are split and combined", () => {

@@ -149,8 +149,8 @@ function product(
 }
 
 function mul(reader: InstructionReader): Compiled {
-  const part = reader.choice("lo", "hi", "wide");
   const type = reader.type(...integerTypes);
+  const part = reader.choice("lo", "hi", "wide");
   reader.end(3);
   const d = reader.result(part === "wide" && type.bits < 64 ? twice(type) : type);
   return product(reader, type, part, d, reader.source(1, type), reader.source(2, type));
@@ -158,11 +158,11 @@ function mul(reader: InstructionReader): Compiled {
 
 /** `d = a * b + c`, with the product in a temporary slot. */
 function mad(reader: InstructionReader): Compiled {
+  const type = reader.type(...integerTypes);
   const part = reader.choice("lo", "hi", "wide");
   const carryIn = reader.instruction.opcode === "madc";
   const carryOut = reader.flag("cc");
   const clamp = reader.flag("sat");
-  const type = reader.type(...integerTypes);
   reader.end(4);
   const result = part === "wide" && type.bits < 64 ? twice(type) : type;
   const [d, a, b, c] = [
