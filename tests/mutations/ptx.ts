@@ -34,11 +34,6 @@ export const ptxMutations: readonly Mutation[] = [
     ['isStrong(reader) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
   ]),
   ...law("ptx/locator", [
-    [
-      "      if (carries) hi -= 1;\n",
-      "      hi -= 1;\n",
-      "A negative offset from a small address of 32 bits is illegal.",
-    ],
     ["      if (carries) hi += 1;\n", "      hi += 1;\n", "An address that wraps around 32 bits is illegal."],
   ]),
   ...law("ptx/Program", [
