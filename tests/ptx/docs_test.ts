@@ -45,7 +45,17 @@ function normal(form: string): string {
 function register(type: string | undefined, n = 0): string {
   const bits = type === "pred" ? 1 : Number(/^(?:u|s|b|f|bf)(\d+)(x2)?$/.exec(type ?? "u32")?.[1] ?? 32);
   if (type?.endsWith("x2")) return `%r${n}`;
-  const prefix = bits === 1 ? "%p" : bits <= 16 ? "%h" : bits === 32 ? "%r" : bits === 64 ? "%d" : "%q";
+  const prefix = bits === 1
+    ? "%p"
+    : bits === 8
+    ? "%b"
+    : bits === 16
+    ? "%h"
+    : bits === 32
+    ? "%r"
+    : bits === 64
+    ? "%d"
+    : "%q";
   return `${prefix}${n}`;
 }
 
@@ -61,7 +71,7 @@ function operands(form: string): string {
   const place = space === "param" || space === "const" || space === "shared" || space === "local"
     ? `[v_${space}]`
     : "[%d7]";
-  const lanes = has("v2") ? 2 : has("v4") ? 4 : 1;
+  const lanes = has("v2") ? 2 : has("v4") ? 4 : has("v8") ? 8 : 1;
   const vector = lanes === 1 ? register(first) : `{${same(lanes)}}`;
   const combined = ["and", "or", "xor"].some(has);
   switch (opcode) {
@@ -74,6 +84,8 @@ function operands(form: string): string {
     case "fma":
     case "sad":
     case "mad24":
+    case "vabsdiff2":
+    case "vabsdiff4":
       return same(4);
     case "rcp":
     case "sqrt":
@@ -184,7 +196,7 @@ function refusal(form: string): string | null {
 .func callee() { ret; }
 .visible .entry k(.param .align 64 .b8 v_param[64])
 {
-.reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .b128 %q<8>;
+.reg .pred %p<8>; .reg .b8 %b<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .b128 %q<8>;
 .shared .align 64 .b8 v_shared[64];
 .local .align 16 .b8 v_local[64];
 T: .branchtargets L, L;

@@ -37,6 +37,43 @@ test("a modifier that is not understood is named, and none is passed over", () =
       ["min.ftz.f64 %d0, %d1, %d2;", ".ftz"],
       ["atom.add.noftz.f32 %f0, [%o], %f1;", ".noftz"],
       ["mul.lo.sat.s32 %r0, %r1, %r2;", ".sat"],
+      // ptxas 13.5 refuses these, too.
+      ["mad.rn.f16 %h0, %h1, %h2, %h3;", ".f16"],
+      ["fma.rn.sat.relu.f16 %h0, %h1, %h2, %h3;", ".relu and .sat"],
+      ["ex2.approx.bf16 %h0, %h1;", ".ftz"],
+      ["ex2.approx.ftz.f16 %h0, %h1;", ".ftz"],
+      ["tanh.approx.ftz.f32 %f0, %f1;", ".ftz"],
+      ["abs.ftz.bf16 %h0, %h1;", ".ftz"],
+      ["neg.ftz.bf16 %h0, %h1;", ".ftz"],
+      ["min.NaN.f64 %d0, %d1, %d2;", ".NaN"],
+      ["setp.lt.ftz.bf16 %p0, %h0, %h1;", ".ftz"],
+      ["set.lt.ftz.bf16.f32 %h0, %f0, %f1;", ".ftz"],
+      ["set.lt.ftz.bf16.bf16 %h0, %h0, %h1;", ".ftz"],
+      ["set.lt.f32.f16 %f0, %h0, %h1;", "does not give .f32"],
+      ["selp.f16 %h0, %h1, %h2, %p0;", ".f16"],
+      ["slct.bf16.s32 %h0, %h1, %h2, %r0;", ".bf16"],
+      ["mov.f16 %h0, %h1;", ".f16"],
+      ["mov.f16x2 %r0, %r1;", ".f16x2"],
+      ["set.lt.f16.bf16 %h0, %h0, %h1;", "does not give .f16"],
+      ["set.lt.u16.f32 %h0, %f0, %f1;", "does not give .u16"],
+      ["set.lt.f32.f16x2 %f0, %r0, %r1;", "does not give .f32"],
+      ["bar.sync.aligned 0;", ".aligned"],
+      ["cvt.rn.sat.bf16.f32 %h0, %f0;", ".sat"],
+      ["cvt.rn.relu.ftz.f16.f32 %h0, %f0;", ".relu and .ftz"],
+      ["cvt.sat.s32.u16 %r0, %h0;", ".sat has no effect"],
+      ["cvt.rn.s16x2.f32 %r0, %f0, %f1;", ".s16x2"],
+      ["mov.s16x2 %r0, %r1;", ".s16x2"],
+      ["mov.u32 %r0, {%h0, %h1};", "not made of parts"],
+      ["mov.b8 %h0, %h1;", ".b8"],
+      ["add.sat.s16x2 %r0, %r1, %r2;", ".s16x2"],
+      ["sub.s16x2 %r0, %r1, %r2;", ".s16x2"],
+      ["min.relu.u16x2 %r0, %r1, %r2;", ".relu"],
+      ["vabsdiff4.s32.u32.u32 %r0, %r1, %r2, %r3;", ".s32"],
+      ["ld.global.f16 %h0, [%o];", ".f16"],
+      ["ld.v4.b64 {%d0, %d1, %d2, %d3}, [%o];", "16 bytes"],
+      ["ldu.global.v4.b64 {%d0, %d1, %d2, %d3}, [%o];", "16 bytes"],
+      ["st.global.v8.b16 [%o], {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7};", "1 registers"],
+      ["prefetch.local.L2::evict_last [%o];", ".L1, .L2"],
       ["fma.rna.f32 %f0, %f1, %f2, %f3;", ".rn"],
       ["cvt.rn.satfinite.e4m3x2.f32 %h0, %f0, %f1;", "the type .e4m3x2 is not understood"],
       ["add.f32x2 %d0, %d1, %d2;", "the type .f32x2 is not understood"],
@@ -60,6 +97,8 @@ test("operands must fit their instruction", () => {
   refused("ld.shared.b32 %r0, [nothing];", "nothing is not declared");
   refused("cvt.f16.f32 %h0, %f0;", "expected one of");
   refused("cvt.s32.f32 %r0, %f0;", "expected one of");
+  refused("cvt.rzi.s8.bf16 %h0, %h1;", "does not fit .s8");
+  refused("cvt.rn.bf16.u8 %h0, %h1;", "does not fit .u8");
   refused("mov.u32 %r0, %nothing;", "%nothing");
   refused("call nobody;", "nobody");
   refused("st.const.b32 [%o], %r0;", "constants");

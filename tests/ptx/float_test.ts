@@ -175,6 +175,11 @@ for (const name of ["f16", "bf16"] as const) {
           const line = (result: string): string => `set.${compare}.${result}.${name}x2 %d, %a, %b;`;
           assertEquals(execute(line(`${name}x2`), ["b32", "b32"], pairs), twice(own));
           for (const type of ["u32", "s32"]) assertEquals(execute(line(type), ["b32", "b32"], pairs), twice(mask));
+          for (const [half, mine] of [["%q|%p", 16n], ["%p|%q", 0n], ["%p", 0n]] as const) {
+            const either = `setp.${compare}.${name}x2 ${half}, %a, %b; selp.b32 %d, 1, 0, %p;`;
+            const word = twice(mask).map((both) => (both >> mine) & 1n);
+            assertEquals(execute(either, ["b32", "b32"], pairs), word, either);
+          }
           const both = `setp.ne.b32 %p, %c, 0; set.${compare}.xor.u32.${name}x2 %d, %a, %b, %p;`;
           const flipped = twice(mask).map((word, i) => pairs[i]?.[2] === 0n ? word : word ^ 0xffffffffn);
           assertEquals(execute(both, ["b32", "b32"], pairs), flipped);
@@ -206,14 +211,14 @@ test("a fused product is rounded once where two roundings differ", () => {
   assertEquals([up, down], [bits(1 + 2 ** -11 + 2 ** -23), bits(1 + 2 ** -11)]);
 });
 
-const ones = { u32: 0xffffffffn, s32: 0xffffffffn, f32: 0x3f800000n };
+const ones = { u32: 0xffffffffn, s32: 0xffffffffn, f16: 0x3c00n, bf16: 0x3f80n };
 
-/** What `set` gives where a comparison holds, by the type of its result. */
+/** What `set` gives where a comparison holds, by what it compares and the type of its result. */
 const resultsOf: Readonly<Record<Name, Readonly<Record<string, bigint>>>> = {
-  f16: { ...ones, u16: 0xffffn, s16: 0xffffn, f16: 0x3c00n },
-  bf16: { ...ones, u16: 0xffffn, s16: 0xffffn, bf16: 0x3f80n },
-  f32: ones,
-  f64: ones,
+  f16: { ...ones, u16: 0xffffn, s16: 0xffffn },
+  bf16: { u32: ones.u32, s32: ones.s32, bf16: ones.bf16, u16: 0xffffn, s16: 0xffffn },
+  f32: { ...ones, f32: 0x3f800000n },
+  f64: { ...ones, f32: 0x3f800000n },
 };
 
 const decode = (name: Name, code: bigint): number => toNumber(formats[name], code);

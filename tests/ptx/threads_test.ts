@@ -1,7 +1,7 @@
 /** Cooperating threads: barriers, warps, atomics, jumps through tables. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { loadPtx } from "../../src/ptx/mod.ts";
+import { loadPtx, PtxFault } from "../../src/ptx/mod.ts";
 import { check, fc } from "../support/property.ts";
 import { FlatMemory, launch, place } from "../support/ptx/harness.ts";
 import { runText } from "../support/ptx/text.ts";
@@ -226,7 +226,7 @@ test("local variables are aligned as declared, in every call", () => {
     .address_size 64
     .func (.param .b64 r) where(.param .b64 down) {
       .reg .b64 %d<5>; .reg .pred %p; .local .b8 c[1]; .local .align 64 .b8 l[100]; .param .b64 x; .param .b64 y;
-      ld.param.b64 %d0, [down]; mov.b64 %d1, l; cvta.local.u64 %d1, %d1; st.v4.b64 [%d1+32], {%d0, %d0, %d0, %d0};
+      ld.param.b64 %d0, [down]; mov.b64 %d1, l; cvta.local.u64 %d1, %d1; st.b64 [%d1+56], %d0;
       setp.eq.b64 %p, %d0, 0; @%p bra DONE; sub.s64 %d2, %d0, 1; st.param.b64 [x], %d2;
       call (y), where, (x); ld.param.b64 %d3, [y]; ld.b64 %d4, [%d1+56]; sub.s64 %d4, %d4, %d0; add.s64 %d3, %d3, %d4;
       or.b64 %d1, %d1, %d3;
@@ -267,6 +267,16 @@ test("loads of small types fill wide registers with zeros or the sign", () => {
     st.global.v4.b32 [%o+16], {%r0, %r1, %r2, %r3}; st.global.v4.b32 [%o+32], {%r4, %r5, %r6, %r0};`;
   const [, , , , ...rest] = runText(body, [0x8000fe80 | 0, ...zeros(11)]);
   assertEquals(rest, [-128, 0x80, -384, -1, -1, 0xfe80, 0xff80, -128]);
+});
+
+test("device memory is accessed in up to 32 bytes", () => {
+  const registers = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => `%r${i}`);
+  const body = `ld.global.v8.b32 {${registers}}, [%o]; ld.global.v4.b64 {%d0, %d1, %d2, %d3}, [%o];
+    st.global.v8.b32 [%o+32], {${registers.toReversed()}}; st.global.v4.b64 [%o+64], {%d3, %d2, %d1, %d0};`;
+  const words = [1, 2, 3, 4, 5, 6, 7, 8];
+  const swapped = [7, 8, 5, 6, 3, 4, 1, 2];
+  assertEquals(runText(body, [...words, ...zeros(16)]), [...words, ...words.toReversed(), ...swapped]);
+  assertThrows(() => runText(`ld.global.v8.b32 {${registers}}, [%o+16];`, zeros(12)), PtxFault, "32 bytes");
 });
 
 test("special registers say where a thread is", () => {

@@ -37,7 +37,6 @@ function bar(reader: InstructionReader): Compiled {
   const isShort = reader.instruction.opcode === "bar";
   if (isShort && reader.flag("warp")) return barWarp(reader); // which has no long form
   const aligned = isShort || reader.flag("aligned");
-  if (isShort) reader.flag("aligned");
   reader.flag("cta");
   const action = reader.choice("sync", "arrive", "red");
   if (action === "red") return barRed(reader, aligned);

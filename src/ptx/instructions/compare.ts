@@ -42,6 +42,9 @@ const holds: Readonly<Record<Comparison, (a: number, b: number) => boolean>> = {
 
 const types = ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f16", "bf16", "f32", "f64"];
 
+/** Where the upper half of a pair is: a comparison of the frame there is one of the upper halves. */
+const UPPER = 2;
+
 /** A comparison of operands `first` and `first + 1`. */
 function comparison(
   reader: InstructionReader,
@@ -50,7 +53,7 @@ function comparison(
   first: number,
 ): (r: DataView, t: number) => boolean {
   const isFloat = type.kind === "float" || type.kind === "packed";
-  const ftz = isFloat && type.bits < 64 && reader.flag("ftz");
+  const ftz = isFloat && type.bits < 64 && !type.name.startsWith("bf") && reader.flag("ftz");
   const isOneOf = (names: readonly string[]): boolean => names.includes(compare);
   if (isOneOf(unsignedOnly) && type.kind !== "unsigned") reader.fail(`.${compare} is for unsigned integers`);
   if (isOneOf(floatOnly) && !isFloat) reader.fail(`.${compare} is for floats`);
@@ -70,11 +73,11 @@ function comparison(
   return (r, t) => test(read(r, t + a), read(r, t + b));
 }
 
-/** `setp.lt.s32 p, a, b` and `setp.lt.and.s32 p|q, a, b, c`. */
+/** `setp.lt.s32 p, a, b` and `setp.lt.and.s32 p|q, a, b, c`; of pairs, q is the comparison of the upper halves. */
 function setp(reader: InstructionReader): Compiled {
   const compare = reader.choice(...comparisons);
   const combine = reader.option("and", "or", "xor");
-  const type = reader.type(...types);
+  const type = reader.type(...types, "f16x2", "bf16x2");
   const test = comparison(reader, type, compare, 1);
   reader.end(combine === null ? 3 : 4);
   const target = reader.operand(0);
@@ -91,9 +94,10 @@ function setp(reader: InstructionReader): Compiled {
   const join = combined(combine);
   return ({ regs: r }, next) => (t) => {
     const result = test(r, t);
+    const second = type.kind === "packed" ? test(r, t + UPPER) : !result;
     const other = c !== null && (r.getInt32(t + c.slot, true) !== 0) !== c.negated;
     r.setInt32(t + p, join(result, other) ? 1 : 0, true);
-    if (q !== null) r.setInt32(t + q, join(!result, other) ? 1 : 0, true);
+    if (q !== null) r.setInt32(t + q, join(second, other) ? 1 : 0, true);
     return next;
   };
 }
@@ -112,10 +116,11 @@ function combined(combine: "and" | "or" | "xor" | null): (a: boolean, b: boolean
 }
 
 /** The types that a comparison can give, by what it compares. */
-function resultTypes(type: ScalarType): readonly string[] {
-  if (type.kind === "packed") return ["u32", "s32", type.name];
-  const more = type.kind === "float" && type.bits === 16 ? ["u16", "s16", type.name] : [];
-  return ["u32", "s32", "f32", ...more];
+function resultTypes({ name, kind }: ScalarType): readonly string[] {
+  if (kind === "packed") return ["u32", "s32", name];
+  if (name === "f16") return ["u16", "s16", "u32", "s32", "f16", "bf16"];
+  if (name === "bf16") return ["u16", "s16", "u32", "s32", "bf16"];
+  return ["u32", "s32", "f16", "bf16", "f32"];
 }
 
 /** What a comparison that holds gives: 1.0 as a float, else all ones. */
@@ -140,6 +145,7 @@ function set(reader: InstructionReader): Compiled {
   const result = reader.type();
   const type = reader.type(...types, "f16x2", "bf16x2");
   if (!resultTypes(type).includes(result.name)) reader.fail(`comparing .${type.name} does not give .${result.name}`);
+  if (result.name === "bf16" && reader.flag("ftz")) reader.fail("the modifier .ftz is not for results of .bf16");
   const test = comparison(reader, type, compare, 1);
   reader.end(combine === null ? 3 : 4);
   const d = reader.result(result);
@@ -150,15 +156,18 @@ function set(reader: InstructionReader): Compiled {
   return ({ regs: r }, next) => (t) => {
     const other = c !== null && (r.getInt32(t + c.slot, true) !== 0) !== c.negated;
     let value = join(test(r, t), other) ? yes : 0;
-    if (isPair && join(test(r, t + 2), other)) value |= yes << 16; // the upper halves are two bytes further on
+    if (isPair && join(test(r, t + UPPER), other)) value |= yes << 16;
     r.setInt32(t + d, value, true);
     return next;
   };
 }
 
+/** The types that are selected from: 16-bit floats are bits here. */
+const selectedTypes = types.filter((name) => name !== "f16" && name !== "bf16");
+
 /** `selp.b32 d, a, b, p`: a if p, else b. */
 function selp(reader: InstructionReader): Compiled {
-  const type = reader.type(...types);
+  const type = reader.type(...selectedTypes);
   reader.end(4);
   const d = reader.result(type);
   const [one, other] = [reader.source(1, type), reader.source(2, type)];
@@ -175,7 +184,7 @@ function selp(reader: InstructionReader): Compiled {
 /** `slct.f32.s32 d, a, b, c`: a if c is not negative, else b. */
 function slct(reader: InstructionReader): Compiled {
   const ftz = reader.flag("ftz");
-  const type = reader.type(...types);
+  const type = reader.type(...selectedTypes);
   const by = reader.type("s32", "f32");
   if (ftz && by.name !== "f32") reader.fail("the modifier .ftz is not understood here");
   reader.end(4);

@@ -60,16 +60,21 @@ function cvt(reader: InstructionReader): Compiled {
   const from = reader.type();
   if (satfinite) reader.fail("the modifier .satfinite is not understood");
   if (ftz && from.name !== "f32" && to.name !== "f32") reader.fail("the modifier .ftz is for .f32");
-  if (to.kind === "packed" && (ftz || sat || integerRounding !== null)) reader.fail("pairs can only be rounded");
-  if (to.kind === "packed") return packed(reader, to, from, floatRounding, relu);
+  const isPair = to.name === "f16x2" || to.name === "bf16x2";
+  if (isPair && (ftz || sat || integerRounding !== null)) reader.fail("pairs can only be rounded");
+  if (isPair) return packed(reader, to, from, floatRounding, relu);
   reader.end(2);
   const [isToInteger, isFromInteger] = [integers.includes(to.name), integers.includes(from.name)];
   if (!isToInteger && !floats.includes(to.name)) reader.fail(`the type .${to.name} is not understood`);
   if (!isFromInteger && !floats.includes(from.name)) reader.fail(`the type .${from.name} is not understood`);
+  // To and from bfloat16, unlike other types, an integer of 8 bits needs a register of 8 bits.
+  const isWide = to.name !== "bf16" && from.name !== "bf16";
+  if (sat && !isWide) reader.fail("the modifier .sat is not for .bf16");
+  if (relu && ftz) reader.fail(".relu and .ftz exclude each other");
   const target = reader.operand(0);
-  const d = reader.to(target, to, true);
+  const d = reader.to(target, to, isWide);
   const width = target.kind === "name" && target.name === "_" ? 64 : reader.register(target).type.bits;
-  const a = reader.source(1, from, true);
+  const a = reader.source(1, from, isWide);
   const conversion = { to, from, d, a, width, integerRounding, floatRounding, ftz, sat, relu };
   if (isFromInteger) return (isToInteger ? integerToInteger : integerToFloat)(reader, conversion);
   return (isToInteger ? floatToInteger : floatToFloat)(reader, conversion);
@@ -177,6 +182,8 @@ function integerToInteger(reader: InstructionReader, conversion: Conversion): Co
   const { to, from, d, a, width, integerRounding, floatRounding, ftz, sat, relu } = conversion;
   if (integerRounding !== null || floatRounding !== null) reader.fail("integers are not rounded");
   if (ftz || relu) reader.fail("only floats have .ftz and .relu");
+  const [[min, max], [least, most]] = [limits(to), limits(from)];
+  if (sat && min <= least && most <= max) reader.fail(`.sat has no effect: .${to.name} holds every .${from.name}`);
   if (!sat && to.bits === width && from.bits >= to.bits) {
     return copyBits(to.bits, d, a); // the lower bits, whatever their sign
   }
@@ -192,7 +199,6 @@ function integerToInteger(reader: InstructionReader, conversion: Conversion): Co
   }
   const read = bigReaderOf(from);
   const write = writerOf(to, width);
-  const [min, max] = limits(to);
   return ({ regs: r }, next) => (t) => {
     const value = read(r, t + a);
     write(r, t + d, !sat ? value : value < min ? min : value > max ? max : value);

@@ -230,9 +230,10 @@ function mul(reader: InstructionReader): Compiled {
 /** `fma`, and `mad` of floats, which is the same on every GPU of the last ten years. */
 function fma(reader: InstructionReader): Compiled {
   if (!hasFloatType(reader)) return madInteger(reader);
-  const type = reader.type(...floatTypes);
+  const type = reader.type(...(reader.instruction.opcode === "mad" ? ["f32", "f64"] : floatTypes));
   const finish = rounded(reader, type, true);
   const relu = type.bits === 16 || type.kind === "packed" ? reader.flag("relu") : false;
+  if (relu && finish.sat) reader.fail(".relu and .sat exclude each other");
   return floatInstruction(reader, type, 3, { ...finish, relu }, byWidth(type, fmaToOdd, fma64));
 }
 
@@ -296,7 +297,9 @@ function approximation(
   return (reader) => {
     if (!reader.flag("approx")) reader.fail("expected .approx");
     const type = reader.type("f32", ...types);
-    const ftz = reader.flag("ftz");
+    const { opcode } = reader.instruction;
+    const ftz = opcode !== "tanh" && !type.name.startsWith("f16") && reader.flag("ftz");
+    if (!ftz && opcode === "ex2" && type.name.startsWith("bf16")) reader.fail("expected .ftz");
     return floatInstruction(
       reader,
       type,

@@ -32,9 +32,8 @@ function signBit(which: "abs" | "neg"): Lowering {
     }
     const type = reader.type(...floatTypes);
     const { codec, lanes } = codecOf(reader, type);
-    const ftz = type.name !== "f64" && reader.flag("ftz");
+    const ftz = (type.name === "f32" || type.name === "f16") && reader.flag("ftz");
     reader.end(2);
-    if (ftz && lanes === 2) reader.fail("the modifier .ftz is not understood here");
     const [d, a] = [reader.result(type), reader.source(1, type)];
     const least = minNormal(codec);
     const mask = lanes === 2 ? 0x80008000 : type.bits === 16 ? 0x8000 : 0x80000000;
@@ -64,7 +63,7 @@ function minMax(which: "min" | "max"): Lowering {
   return (reader) => {
     if (!hasFloatType(reader)) return minMaxInteger(reader, reader.type(), which);
     const type = reader.type(...floatTypes);
-    const nan = reader.flag("NaN");
+    const nan = type.name !== "f64" && reader.flag("NaN");
     const xorsign = reader.flag("xorsign");
     if (xorsign && !reader.flag("abs")) reader.fail("expected .xorsign.abs");
     const ftz = type.name !== "f64" && !type.name.startsWith("bf") && reader.flag("ftz");

@@ -277,6 +277,27 @@ function dot(reader: InstructionReader): Compiled {
   };
 }
 
+/** Absolute differences of the bytes or halves of two words (`vabsdiff4`, `vabsdiff2`); `.add`: their sum, and a word. */
+function absoluteDifferences(reader: InstructionReader): Compiled {
+  const bits = reader.instruction.opcode === "vabsdiff4" ? 8 : 16;
+  const total = reader.flag("add");
+  const types = [reader.type("u32"), reader.type("u32"), reader.type("u32")];
+  reader.end(4);
+  const d = reader.result(u32);
+  const [a = 0, b = 0, c = 0] = types.map((type, i) => reader.source(i + 1, type));
+  const read = readerOf(scalarType(`u${bits}`));
+  return ({ regs: r }, next) => (t) => {
+    let [result, sum] = [0, r.getInt32(t + c, true)];
+    for (let i = 0; i < 4; i += bits / 8) {
+      const difference = Math.abs(read(r, t + a + i) - read(r, t + b + i));
+      result |= difference << (8 * i);
+      sum += difference;
+    }
+    r.setInt32(t + d, total ? sum : result, true);
+    return next;
+  };
+}
+
 /** Sums of integers. */
 export const addInteger: Lowering = addition(false, (a, b) => a + b, add64);
 
@@ -303,4 +324,6 @@ export const integerArithmeticInstructions: InstructionTable = {
   sad,
   dp4a: dot,
   dp2a: dot,
+  vabsdiff2: absoluteDifferences,
+  vabsdiff4: absoluteDifferences,
 };

@@ -8,7 +8,7 @@ import { dropHints, locator, spaceOf } from "./addressing.ts";
 import { copyBits } from "./op_templates.ts";
 import type { InstructionReader, InstructionTable } from "../operands.ts";
 import type { Operand } from "../syntax.ts";
-import { isSigned, type ScalarType, scalarType } from "../types.ts";
+import { isSigned, type ScalarType, scalarType, scalarTypes } from "../types.ts";
 
 /** Registers that change while a thread runs. */
 const clocks: ReadonlyMap<string, 32 | 64> = new Map([["%clock", 32], ["%clock64", 64], ["%globaltimer", 64]]);
@@ -43,12 +43,17 @@ function copyPart(from: DataView, source: number, to: DataView, target: number, 
   }
 }
 
+/** All types but those of 8 bits, 16-bit floats and pairs, which are bits here. */
+const movableTypes = [...scalarTypes.values()].filter(({ name, kind, bits }) =>
+  bits !== 8 && kind !== "packed" && name !== "f16" && name !== "bf16"
+);
+
 function mov(reader: InstructionReader): Compiled {
-  const type = reader.type();
+  const type = reader.type(...movableTypes.map(({ name }) => name));
   reader.end(2);
   const [target, source] = [reader.operand(0), reader.operand(1)];
   if (target.kind === "vector" || source.kind === "vector") {
-    if (![16, 32, 64, 128].includes(type.bits)) reader.fail(`.${type.name} is not made of parts`);
+    if (type.kind !== "bits") reader.fail(`.${type.name} is not made of parts, .b${type.bits} is`);
     const side = (operand: Operand, write: boolean): number[] => {
       const items = operand.kind === "vector" ? operand.items : [operand];
       if (![1, 2, 4].includes(items.length) || type.bits / items.length < 8) {
@@ -89,15 +94,21 @@ function isStrong({ instruction }: InstructionReader): boolean {
 }
 
 const memoryTypes = [8, 16, 32, 64].flatMap((bits) =>
-  ["b", "u", "s", ...(bits > 8 ? ["f"] : [])].map((kind) => `${kind}${bits}`)
+  ["b", "u", "s", ...(bits > 16 ? ["f"] : [])].map((kind) => `${kind}${bits}`)
 );
 
-/** The registers in `{a, b}`, or the only operand. */
-function vectorRegisters(reader: InstructionReader, operand: Operand): readonly Operand[] {
-  const vector = reader.option("v2", "v4", "v8");
+/** The registers in `{a, b}`, or the only operand: at most 16 bytes, or 32 in device memory. */
+function vectorRegisters(
+  reader: InstructionReader,
+  operand: Operand,
+  { bits, bytes }: ScalarType,
+  isGlobal: boolean,
+): readonly Operand[] {
+  const vector = reader.option("v2", "v4", ...(bits === 32 ? ["v8"] : []));
   const items = operand.kind === "vector" ? operand.items : [operand];
   const expected = vector === null ? 1 : Number(vector.slice(1));
   if (items.length !== expected) reader.fail(`expected ${expected} registers, got ${items.length}`);
+  if (bytes * expected > 16 && !isGlobal) reader.fail("more than 16 bytes can be accessed in .global only");
   return items;
 }
 
@@ -141,7 +152,8 @@ function ld(reader: InstructionReader): Compiled {
     reader.fail(`the space .${space} is not understood here`);
   }
   const type = reader.type(...memoryTypes);
-  const targets = vectorRegisters(reader, reader.operand(0));
+  const isGlobal = space === "global" && reader.instruction.opcode === "ld";
+  const targets = vectorRegisters(reader, reader.operand(0), type, isGlobal);
   reader.end(2);
   const locate = locator(
     reader,
@@ -198,7 +210,7 @@ function st(reader: InstructionReader): Compiled {
   const space = spaceOf(reader);
   if (space === "const") reader.fail("constants cannot be written");
   const type = reader.type(...memoryTypes);
-  const sources = vectorRegisters(reader, reader.operand(1));
+  const sources = vectorRegisters(reader, reader.operand(1), type, space === "global");
   reader.end(2);
   const locate = locator(
     reader,
@@ -232,8 +244,8 @@ function st(reader: InstructionReader): Compiled {
 function prefetch(reader: InstructionReader): Compiled {
   if (reader.instruction.opcode === "prefetchu") reader.choice("L1");
   else {
-    reader.option("global", "local");
-    reader.choice("L1", "L2", "L2::evict_last", "L2::evict_normal");
+    const isLocal = reader.option("global", "local") === "local";
+    reader.choice("L1", "L2", ...(isLocal ? [] : ["L2::evict_last", "L2::evict_normal"]));
   }
   reader.end(1);
   const operand = reader.operand(0);
