@@ -51,6 +51,13 @@ function integerLines(): Line[] {
     }
     if (type.startsWith("s")) lines.push([`abs.${type} %d, %a;`, [type, type]], [`neg.${type} %d, %a;`, [type, type]]);
   }
+  for (const line of ["add.u16x2", "min.u16x2", "max.s16x2", "min.relu.s16x2", "add.s16x2"]) {
+    lines.push([`${line} %d, %a, %b;`, ["b32", "b32"]]);
+  }
+  for (const opcode of ["vabsdiff2", "vabsdiff4"]) {
+    lines.push([`${opcode}.u32.u32.u32 %d, %a, %b, %c;`, ["u32", "u32"]]);
+    lines.push([`${opcode}.u32.u32.u32.add %d, %a, %b, %c;`, ["u32", "u32"]]);
+  }
   for (const type of ["b16", "b32", "b64"]) {
     for (const name of ["and", "or", "xor"]) lines.push([`${name}.${type} %d, %a, %b;`, [type, type]]);
     lines.push([`not.${type} %d, %a;`, [type, type]], [`cnot.${type} %d, %a;`, [type, type]]);
@@ -114,6 +121,15 @@ function floatLines(): Line[] {
   lines.push(["add.sat.f16 %d, %a, %b;", ["f16", "f16"]], ["mul.ftz.f16 %d, %a, %b;", ["f16", "f16"]]);
   lines.push(["fma.rn.ftz.f16 %d, %a, %b, %c;", ["f16", "f16"]], ["add.ftz.f16x2 %d, %a, %b;", ["b32", "b32"]]);
   lines.push(["mul.ftz.f16x2 %d, %a, %b;", ["b32", "b32"]], ["neg.f16x2 %d, %a;", ["b32", "b32"]]);
+  for (const type of ["f16", "bf16"]) {
+    for (const name of ["lt", "neu", "nan"]) {
+      lines.push([`set.${name}.${type}.${type} %d, %a, %b;`, [type, type]]);
+      lines.push([`set.${name}.u16.${type} %d, %a, %b;`, ["u16", type]]);
+      lines.push([`set.${name}.${type}x2.${type}x2 %d, %a, %b;`, ["b32", "b32"]]);
+      lines.push([`set.${name}.u32.${type}x2 %d, %a, %b;`, ["b32", "b32"]]);
+      lines.push([`setp.${name}.${type}x2 %q|%d, %a, %b;`, ["pred", "b32"]]);
+    }
+  }
   for (const type of ["f16", "bf16", "f32", "f64"]) {
     for (const name of ["min", "max"]) lines.push([`${name}.${type} %d, %a, %b;`, [type, type]]);
     if (type !== "f64") lines.push([`min.NaN.${type} %d, %a, %b;`, [type, type]]);

@@ -277,7 +277,7 @@ function dot(reader: InstructionReader): Compiled {
   };
 }
 
-/** `vabsdiff4`, `vabsdiff2`: absolute differences of the bytes or halves of two words; `.add`: their sum plus a word. */
+/** Absolute differences of the bytes (`vabsdiff4`) or halves of two words; `.add`: their sum plus a word. */
 function absoluteDifferences(reader: InstructionReader): Compiled {
   const bits = reader.instruction.opcode === "vabsdiff4" ? 8 : 16;
   const total = reader.flag("add");
