@@ -329,6 +329,7 @@ class Parser {
     if (kind === "word" && this.#tokens[this.#at + 1]?.text === ":") {
       this.#next();
       this.#next();
+      if (this.#is(".callprototype")) this.#fail("calls through pointers (.callprototype) are not supported");
       if (!this.#take(".branchtargets")) return [{ kind: "label", line, name: text }];
       const labels = [this.#kind("word", "a label")];
       while (this.#take(",")) labels.push(this.#kind("word", "a label"));

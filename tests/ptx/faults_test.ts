@@ -111,6 +111,7 @@ test("directives that are not understood are named", () => {
   assertThrows(() => loadPtx(".version 8.0\n.extern .global .u32 x;\n"), PtxError, "not linked");
   assertThrows(() => loadPtx(".visible .entry k() .reqnctapercluster 2 {\nret;\n}"), PtxError, ".reqnctapercluster");
   refused(".tex .u32 t;", ".tex");
+  refused("p: .callprototype (.param .b32 _) _ (.param .b32 _);", "calls through pointers");
   refused("#;");
   assertThrows(() => loadPtx(".visible .entry k() {\nret;\n"), PtxError, "does not end");
 });
