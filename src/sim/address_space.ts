@@ -48,12 +48,12 @@ export class AddressSpace {
   }
 
   /** Allocates device memory immediately. Null if there is not enough. */
-  allocateDevice(context: Context, bytes: number): Allocation | null {
+  allocateDevice(context: Context, bytes: number, kind: "device" | "variable" = "device"): Allocation | null {
     const { device } = context;
     const block = roundUp(bytes, blockBytes);
     const offset = device.heap.reuse(block, () => true)?.offset ?? device.heap.grow(block);
     if (offset === null) return null;
-    const allocation = this.add({ kind: "device", address: addressAt(device, offset), bytes, context });
+    const allocation = this.add({ kind, address: addressAt(device, offset), bytes, context });
     device.memory.poison(offset, block);
     device.mapped.add(allocation.address, bytes, allocation);
     return allocation;
@@ -95,7 +95,7 @@ export class AddressSpace {
       device.mapped.remove(address);
       device.memory.unalias(offsetOf(address), bytes);
     }
-    if (kind !== "device") return;
+    if (kind !== "device" && kind !== "variable") return;
     const block = roundUp(bytes, blockBytes);
     const offset = offsetOf(address);
     device.mapped.remove(address);

@@ -159,3 +159,80 @@ test("a queue holds no more than a real one: enqueueing without end makes the ol
   assertEquals(done, 6000 - 4096);
   assert(memory.bytes.subarray(0, done).every((byte) => byte === 1), "the oldest");
 });
+
+test("memory is taken only by a call that has told the caller where it is", () => {
+  const simulated = simulateDriver();
+  const { driver } = simulated;
+  using raw = new Raw(driver);
+  raw.use(0);
+  const { memory, hostMemory, managedMemory } = driver;
+  const out = raw.arena.out("ptr");
+  const calls = [
+    () => memory.cuMemAlloc_v2(0n, 64n),
+    () => memory.cuMemAllocPitch_v2(0n, out.$address, 64n, 4n, 4),
+    () => memory.cuMemAllocPitch_v2(out.$address, 0n, 64n, 4n, 4),
+    () => hostMemory.cuMemHostAlloc(0n, 64n, 0),
+    () => hostMemory.cuMemAllocHost_v2(0n, 64n),
+    () => managedMemory.cuMemAllocManaged(0n, 64n, 1),
+  ];
+  for (const call of calls) assertEquals(call(), CUresult.CUDA_ERROR_INVALID_VALUE);
+  assertEquals(simulated.live.allocations, 0);
+});
+
+test("memory that is freed in stream order cannot be freed again, and is handed out once", () => {
+  for (const schedule of ["latest", "random", "round-robin"] as const) {
+    const { driver } = simulateDriver({ schedule });
+    using raw = new Raw(driver);
+    raw.use(0);
+    const stream = raw.stream(1);
+    const allocate = () => raw.word((out) => driver.memory.cuMemAlloc_v2(out, 1000n));
+    const address = allocate();
+    raw.ok(driver.pool.cuMemFreeAsync(address, stream));
+    assertEquals(driver.pool.cuMemFreeAsync(address, stream), CUresult.CUDA_ERROR_INVALID_VALUE);
+    assertEquals(driver.memory.cuMemFree_v2(address), CUresult.CUDA_ERROR_INVALID_VALUE);
+    raw.ok(driver.stream.cuStreamSynchronize(stream));
+    const again = Array.from({ length: 3 }, allocate);
+    assertEquals(new Set(again).size, 3);
+    for (const one of again) raw.ok(driver.memory.cuMemFree_v2(one));
+  }
+});
+
+/** Two variables of which the second takes more than two MiB. */
+const variables = `.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .b32 seven = 7;
+.visible .global .align 4 .b8 many[5000000];`;
+
+test("a variable of a module is freed with the module, not by the calls for memory, and not exported", () => {
+  const simulated = simulateDriver();
+  const { driver } = simulated;
+  using raw = new Raw(driver);
+  raw.use(0);
+  const { module, memory, ipc, pool } = driver;
+  const loaded = raw.word((out) => module.cuModuleLoadData(out, raw.arena.cString(variables)));
+  const seven = raw.word((out) => module.cuModuleGetGlobal_v2(out, 0n, loaded, cString("seven")));
+  for (
+    const code of [
+      memory.cuMemFree_v2(seven),
+      pool.cuMemFreeAsync(seven, 0n),
+      ipc.cuIpcGetMemHandle(raw.arena.bytes(64).address, seven),
+    ]
+  ) assertEquals(code, CUresult.CUDA_ERROR_INVALID_VALUE);
+  assertEquals([...simulated.peek(seven, 4)], [7, 0, 0, 0]);
+  raw.ok(module.cuModuleUnload(loaded));
+  assertEquals(simulated.live.allocations, 0);
+});
+
+test("a module that does not fit into memory leaves nothing behind", () => {
+  const simulated = simulateDriver({ memory: 2 ** 22 });
+  const { driver } = simulated;
+  using raw = new Raw(driver);
+  raw.use(0);
+  const out = raw.arena.out("ptr");
+  const load = () => driver.module.cuModuleLoadData(out.$address, raw.arena.cString(variables));
+  assertEquals(load(), CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  assertEquals(simulated.live.allocations, 0);
+  const whole = raw.word((at) => driver.memory.cuMemAlloc_v2(at, 2n ** 22n)); // all of it is free
+  raw.ok(driver.memory.cuMemFree_v2(whole));
+});

@@ -15,24 +15,25 @@ import { roundUp } from "../../ffi/mod.ts";
 import { type CallTable, refuse } from "../call.ts";
 import { freeGraphMemory } from "../graph_memory.ts";
 import type { Simulator } from "../simulator.ts";
-import { writeUint, writeWord } from "../out_parameters.ts";
+import { nativeView, writeUint, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
 import { freeFromPool } from "./pool.ts";
 
 /** The calls for device memory. */
 export function memoryCalls(simulator: Simulator): CallTable<"memory"> {
-  const allocate = (size: bigint): Allocation => {
+  const allocate = (out: bigint, size: bigint): void => {
     const context = simulator.current();
     simulator.refuseInCapture();
+    nativeView(out, 8); // before any memory is taken
     if (size === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     const allocation = size > BigInt(context.device.segments.limit)
       ? null
       : simulator.space.allocateDevice(context, Number(size));
     if (allocation === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-    return allocation;
+    writeWord(out, allocation.address);
   };
   return {
-    cuMemAlloc_v2: (out, size) => writeWord(out, allocate(size).address),
+    cuMemAlloc_v2: allocate,
     cuMemFree_v2(address) {
       simulator.current();
       simulator.refuseInCapture();
@@ -51,7 +52,8 @@ export function memoryCalls(simulator: Simulator): CallTable<"memory"> {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
       const pitch = (width + 511n) / 512n * 512n;
-      writeWord(out, allocate(pitch * height).address);
+      nativeView(pitchOut, 8);
+      allocate(out, pitch * height);
       writeWord(pitchOut, pitch);
     },
     cuMemGetInfo_v2(free, total) {
@@ -69,6 +71,7 @@ export function hostMemoryCalls(simulator: Simulator): CallTable<"hostMemory"> {
   const allocate = (out: bigint, size: bigint, flags: number): void => {
     const context = simulator.current();
     simulator.refuseInCapture();
+    nativeView(out, 8); // before any memory is taken
     if ((flags & ~flagsOf(CU_MEMHOSTALLOC)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     if (size === 0n) return writeWord(out, 0n);
     const bytes = Number(size);
@@ -147,6 +150,7 @@ export function managedMemoryCalls(simulator: Simulator): CallTable<"managedMemo
     cuMemAllocManaged(out, size, flags) {
       const context = simulator.current();
       simulator.refuseInCapture();
+      nativeView(out, 8); // before any memory is taken
       const bytes = Number(size);
       if (size === 0n || (flags !== CU_MEM_ATTACH.GLOBAL && flags !== CU_MEM_ATTACH.HOST)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

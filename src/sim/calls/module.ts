@@ -100,8 +100,11 @@ const fatBinary = 0xba55_ed50;
 function allocateVariables(simulator: Simulator, context: Context, program: PtxModule): Map<string, Allocation> {
   const variables = new Map<string, Allocation>();
   for (const [name, { size }] of program.globals) {
-    const variable = simulator.space.allocateDevice(context, size);
-    if (variable === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    const variable = simulator.space.allocateDevice(context, size, "variable");
+    if (variable === null) {
+      for (const made of variables.values()) simulator.free(made);
+      throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    }
     variables.set(name, variable);
   }
   const addressOf = (name: string): bigint => variables.get(name)?.address ?? 0n;

@@ -69,6 +69,7 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
       if (!isFree) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (allocation.kind === "pool") return freeFromPool(simulator, allocation, stream);
       if (allocation.kind === "graph") return freeGraphMemory(simulator, allocation, stream);
+      simulator.space.allocations.remove(address); // it cannot be freed again, although work may still use it
       simulator.enqueue(stream, () => simulator.free(allocation));
     },
     cuMemPoolCreate(out, address) {
