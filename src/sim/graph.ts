@@ -51,7 +51,7 @@ export interface Capture {
   readonly streams: Set<Stream>;
   /** Whether a call was made that cannot be captured. */
   invalidated: boolean;
-  /** Whether cuStreamEndCapture() has been called. */
+  /** Whether it has ended: by cuStreamEndCapture(), or with its context. */
   ended: boolean;
 }
 

@@ -141,9 +141,9 @@ export interface Allocation {
   /** Size in bytes, as requested. */
   readonly bytes: number;
   /**
-   * `device`: from cuMemAlloc_v2(); `variable`: of a module; `pool`: stream-ordered; `graph`: allocated by a graph node;
-   * `pinned` and `registered`: host memory that the device can access too; `managed`: the same, but it belongs to the
-   * device; `opened`: another driver's memory, from cuIpcOpenMemHandle_v2().
+   * `device`: from cuMemAlloc_v2(); `variable`: of a module; `pool`: stream-ordered; `graph`: allocated by a graph
+   * node; `pinned` and `registered`: host memory that the device can access too; `managed`: the same, but it belongs to
+   * the device; `opened`: another driver's memory, from cuIpcOpenMemHandle_v2().
    */
   readonly kind: "device" | "variable" | "pool" | "graph" | "pinned" | "registered" | "managed" | "opened";
   readonly device: Device;

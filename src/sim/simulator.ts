@@ -8,8 +8,8 @@ import { CU_STREAM_CAPTURE_MODE, CUresult } from "../../bindings/cuda_types.ts";
 import { refuse } from "./call.ts";
 import type { SimulateOptions } from "./driver.ts";
 import type { Capture, NodeKind } from "./graph.ts";
-import type { GraphMemory } from "./graph_memory.ts";
-import type { Allocation, Context, Stream } from "./objects.ts";
+import { type GraphMemory, releaseUnused } from "./graph_memory.ts";
+import type { Allocation, Context, LoadedModule, Stream } from "./objects.ts";
 import type { Task } from "./scheduler.ts";
 import { SimulatorState } from "./simulator_state.ts";
 
@@ -183,6 +183,21 @@ export class Simulator extends SimulatorState {
     this.contexts.set(context.handle, context);
   }
 
+  /** Ends a capture: its streams capture nothing any more. */
+  endCapture(capture: Capture): void {
+    capture.ended = true;
+    for (const stream of capture.streams) if (stream.capture?.of === capture) stream.capture = null;
+    this.captures.delete(capture);
+  }
+
+  // law sim/Simulator.unload: sim/early_frees, sim/contexts
+  /** Ends a module's handles; launches of its kernels that have not run fail. Its variables are freed by the caller. */
+  unload(module: LoadedModule): void {
+    this.modules.delete(module.handle);
+    for (const { handle } of module.functions.values()) this.functions.delete(handle);
+    module.isLoaded = false;
+  }
+
   // law sim/Simulator.destroy: sim/contexts, sim/output, ptx/faults
   /** Destroys a context with everything that belongs to it, after running its queued work. */
   destroy(context: Context): void {
@@ -190,7 +205,13 @@ export class Simulator extends SimulatorState {
     this.flush(context);
     context.alive = false;
     this.contexts.delete(context.handle);
-    for (const stream of context.streams) this.streams.delete(stream.handle);
+    for (const stream of context.streams) {
+      if (stream.capture !== null) this.invalidate(stream.capture.of);
+      stream.capture = null;
+      this.streams.delete(stream.handle);
+    }
+    for (const capture of this.captures) if (capture.origin.context === context) this.endCapture(capture);
+    for (const module of this.modules.values()) if (module.context === context) this.unload(module);
     for (const stream of [...context.streams]) {
       if (stream !== context.legacy && stream !== context.perThread) context.streams.delete(stream);
       stream.tail = null;
@@ -200,6 +221,7 @@ export class Simulator extends SimulatorState {
     for (const other of this.contexts.values()) other.peers.delete(context);
     context.peers.clear();
     this.space.freeAllOf(context, this.unfinished());
+    releaseUnused(this);
   }
 
   /** Refuses work on the legacy stream that would wait for streams whose work is only being captured. */

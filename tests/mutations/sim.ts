@@ -130,7 +130,6 @@ export const simMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("sim/moduleCalls", [
-    ["\n      module.isLoaded = false;\n", "", "Code that was unloaded while in use continues to run."],
     [
       "    simulator.flush(context);\n    const program",
       "    const program",
@@ -349,7 +348,32 @@ export const simMutations: readonly Mutation[] = [
   ...law("sim/Simulator.waitBeforeFree", [
     ["if (this.options.freesWait) {", "{", "A program that frees memory in use never fails."],
   ]),
+  ...law("sim/Simulator.unload", [
+    ["    module.isLoaded = false;\n", "", "Code that was unloaded while in use continues to run."],
+    [
+      "    this.modules.delete(module.handle);\n",
+      "",
+      "A module outlives its context, and its variables are freed twice.",
+    ],
+    [
+      "    for (const { handle } of module.functions.values()) this.functions.delete(handle);\n",
+      "",
+      "A kernel outlives its context.",
+    ],
+  ]),
   ...law("sim/Simulator.destroy", [
+    [
+      "      if (stream.capture !== null) this.invalidate(stream.capture.of);\n",
+      "",
+      "A capture goes on without the streams of a context that is gone.",
+    ],
+    ["      stream.capture = null;\n", "", "A default stream of a new context is still captured."],
+    [
+      "    for (const capture of this.captures) if (capture.origin.context === context) this.endCapture(capture);\n",
+      "",
+      "A capture that nothing can end forbids allocations for ever.",
+    ],
+    ["    releaseUnused(this);\n", "", "Memory of a capture that ended with its context is never released."],
     [
       "    for (const other of this.contexts.values()) other.peers.delete(context);\n",
       "",

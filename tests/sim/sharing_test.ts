@@ -108,6 +108,29 @@ test("handles of memory are counted for each process that opens them, and refuse
   refused(there.cuIpcOpenMemHandle_v2(out.$address, bytes, 1), "INVALID_VALUE");
 });
 
+test("memory of another process that was open in a context is closed with that context", () => {
+  using owner = new Raw(simulateDriver().driver);
+  owner.use(0);
+  const simulated = simulateDriver();
+  const user = new Raw(simulated.driver);
+  user.use(0);
+  const handle = owner.arena.bytes(64);
+  const memory = owner.word((out) => owner.driver.memory.cuMemAlloc_v2(out, 100n));
+  owner.ok(owner.driver.ipc.cuIpcGetMemHandle(handle.address, memory));
+  const { ipc, context } = user.driver;
+  const open = () => user.word((out) => ipc.cuIpcOpenMemHandle_v2(out, handle.bytes.slice(), 1));
+  const first = open();
+  user.ok(context.cuDevicePrimaryCtxRelease_v2(0));
+  user.word((out) => context.cuDevicePrimaryCtxRetain(out, 0));
+  user.use(0);
+  refused(ipc.cuIpcCloseMemHandle(first), "INVALID_VALUE");
+  const second = open();
+  refused(ipc.cuIpcCloseMemHandle(first), "INVALID_VALUE");
+  assertEquals(simulated.live.allocations, 1);
+  user.ok(ipc.cuIpcCloseMemHandle(second));
+  owner.ok(owner.driver.memory.cuMemFree_v2(memory));
+});
+
 test("handles of events exist only for events that were created for sharing", () => {
   using owner = new Raw(simulateDriver().driver);
   using user = new Raw(simulateDriver().driver);

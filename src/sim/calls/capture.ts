@@ -57,9 +57,7 @@ export function captureCalls(simulator: Simulator): CallTable<"capture"> {
         throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
       }
       const joined = [...of.streams].every(({ capture }) => capture?.of !== of || isJoined(capture.point, point));
-      of.ended = true;
-      for (const one of of.streams) if (one.capture?.of === of) one.capture = null;
-      simulator.captures.delete(of);
+      simulator.endCapture(of);
       writeWord(out, 0n);
       if (of.invalidated || !joined) {
         releaseUnused(simulator);

@@ -16,9 +16,8 @@ import { sharedBytes } from "./launch.ts";
 // law sim/moduleCalls: sim/output, ptx/faults, sim/early_frees
 /** The calls for modules. */
 export function moduleCalls(simulator: Simulator): CallTable<"module"> {
-  const { modules, functions } = simulator;
   const loaded = (handle: bigint): LoadedModule => {
-    const found = modules.get(handle);
+    const found = simulator.modules.get(handle);
     if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
     simulator.usable(found.context);
     return found;
@@ -30,7 +29,7 @@ export function moduleCalls(simulator: Simulator): CallTable<"module"> {
     const program = readProgram(simulator, image, options);
     const variables = allocateVariables(simulator, context, program);
     const made = { handle: simulator.newHandle(), context, program, variables, functions: new Map(), isLoaded: true };
-    modules.set(made.handle, made);
+    simulator.modules.set(made.handle, made);
     writeWord(out, made.handle);
   };
   return {
@@ -40,11 +39,9 @@ export function moduleCalls(simulator: Simulator): CallTable<"module"> {
     cuModuleUnload(handle) {
       const module = loaded(handle);
       simulator.refuseInCapture();
-      modules.delete(handle);
-      for (const { handle: one } of module.functions.values()) functions.delete(one);
       simulator.waitBeforeFree([module.context]);
       simulator.flush(module.context);
-      module.isLoaded = false;
+      simulator.unload(module);
       for (const variable of module.variables.values()) simulator.free(variable);
     },
     cuModuleGetFunction(out, handle, name) {
@@ -58,7 +55,7 @@ export function moduleCalls(simulator: Simulator): CallTable<"module"> {
         const maxDynamicShared = sharedBytes.default - entry.staticSharedBytes;
         found = { handle: simulator.newHandle(), name: text, module, entry, maxDynamicShared };
         module.functions.set(text, found);
-        functions.set(found.handle, found);
+        simulator.functions.set(found.handle, found);
       }
       writeWord(out, found.handle);
     },

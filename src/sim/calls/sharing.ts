@@ -121,8 +121,8 @@ export function ipcCalls(simulator: Simulator): CallTable<"ipc"> {
     },
     cuIpcCloseMemHandle(address) {
       simulator.current();
-      const found = [...opened].find(([, { ours }]) => ours.address === address);
-      if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const found = [...opened].find(([, { ours }]) => ours === simulator.space.at(address));
+      if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // also if it ended with its context
       const [theirs, entry] = found;
       if (--entry.count > 0) return;
       simulator.waitBeforeFree();
