@@ -138,6 +138,7 @@ export const simMutations: readonly Mutation[] = [
     ["\n      simulator.flush(module.context);\n", "", "Unloading a module does not print the output."],
   ]),
   ...law("sim/poolCalls", [
+    ["      else pool.trim(0n);\n", "", "Memory that a destroyed pool has kept is lost for ever."],
     [
       "      if (isFree) simulator.refuseImplicit(stream);\n",
       "",

@@ -55,6 +55,42 @@ test("a pool reuses memory on another stream only in the ways that its settings 
   );
 });
 
+test("a pool that is destroyed returns its memory to the device, whatever it would have kept", () => {
+  const size = fc.integer({ min: 1, max: 5 * 2 ** 20 });
+  check(
+    fc.property(
+      fc.array(size, { minLength: 1, maxLength: 6 }),
+      fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+      (sizes, keep) => {
+        const { driver } = simulateDriver();
+        using raw = new Raw(driver);
+        raw.use(0);
+        const stream = raw.stream(1);
+        const [free, word] = [raw.arena.out("size"), raw.arena.out("u64")];
+        const unused = () => {
+          raw.ok(driver.memory.cuMemGetInfo_v2(free.$address, word.$address));
+          return free.value;
+        };
+        const before = unused();
+        const props = raw.arena.struct(CUmemPoolProps);
+        props.allocType = 1;
+        props.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+        const pool = raw.word((out) => driver.pool.cuMemPoolCreate(out, props.$address));
+        word.value = keep;
+        raw.ok(driver.pool.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR.RELEASE_THRESHOLD, word.$address));
+        const all = sizes.map((bytes) =>
+          raw.word((out) => driver.pool.cuMemAllocFromPoolAsync(out, BigInt(bytes), pool, stream))
+        );
+        for (const address of all) raw.ok(driver.pool.cuMemFreeAsync(address, stream));
+        raw.ok(driver.stream.cuStreamSynchronize(stream));
+        raw.ok(driver.pool.cuMemPoolDestroy(pool));
+        assertEquals(unused(), before);
+      },
+    ),
+    100,
+  );
+});
+
 /** What a program does after it has freed memory of a pool on a stream, and before it destroys the pool. */
 type Meanwhile =
   | "record context"

@@ -100,7 +100,8 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
         if (--pool.imports > 0) return;
       }
       pool.destroyed = true;
-      if (pool.isBusy) simulator.lostPools++;
+      if (pool.isBusy) simulator.lostPools++; // with all its memory
+      else pool.trim(0n);
       const device = simulator.device(pool.ordinal);
       if (device.currentPool === pool) device.currentPool = device.defaultPool;
       simulator.pools.delete(handle);
