@@ -295,6 +295,14 @@ test("launches that no GPU could do are refused", () => {
   refused([1, 65536, 1], [1, 1, 1]);
   const { kernel: raw } = cuda.driver;
   assertEquals(raw.cuLaunchKernel(kernel.handle, 1, 1, 1, 1, 1, 1, 49153, stream.handle, 0n, 0n), 1); // no opt-in
+  using own = new Raw(cuda.driver);
+  const [value, list] = [own.arena.out("ptr"), own.arena.out("ptr")];
+  list.value = value.$address;
+  const extra = own.arena.bytes(16, 8).address; // begins with CU_LAUNCH_PARAM_END
+  const launch = (params: bigint, extra: bigint) =>
+    raw.cuLaunchKernel(kernel.handle, 1, 1, 1, 1, 1, 1, 0, stream.handle, params, extra);
+  assertEquals(launch(list.$address, extra), 1, "arguments in two forms");
+  own.ok(launch(list.$address, 0n));
   assertEquals(kernel.occupancy(), { blockSize: 1024, minGridSize: 32 });
   assertThrows(() => program.kernel("nothing"), CudaError, "CUDA_ERROR_NOT_FOUND");
   assertThrows(() => kernel.attribute("NUM_REGS"), CudaError, "CUDA_ERROR_NOT_SUPPORTED");

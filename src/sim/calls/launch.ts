@@ -202,6 +202,7 @@ function fail(simulator: Simulator, context: Context, error: unknown): void {
 function readArguments(entry: PtxKernel, params: bigint, extra: bigint): Uint8Array {
   const end = Math.max(0, ...entry.params.map(({ offset, size }) => offset + size));
   const args = new Uint8Array(end);
+  if (params !== 0n && extra !== 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (params !== 0n) {
     entry.params.forEach(({ offset, size }, i) => {
       const value = readWord(params + BigInt(i * 8));
