@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
+  CU_DEVICE_ATTRIBUTE,
   CU_MEMPOOL_ATTR,
   CU_STREAM_CAPTURE_MODE,
   CU_STREAM_LEGACY,
@@ -10,6 +11,7 @@ import {
   CUresult,
 } from "../../bindings/cuda_types.ts";
 import { Cuda, CudaError, DeviceMemoryResource } from "../../mod.ts";
+import { cString, readField } from "../../src/ffi/c_string.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";
@@ -494,4 +496,37 @@ test("devices without pools, without peers, and no devices at all", () => {
   );
   assertThrows(() => Cuda.simulate({ devices: 0 }), CudaError, "CUDA_ERROR_NO_DEVICE");
   assertThrows(() => Cuda.simulate({ devices: -1 }), RangeError, "expected an integer of at least 0");
+});
+
+test("each of many devices has a place and an identity of its own, and is found by its place in every form", () => {
+  const devices = 600;
+  const { driver } = simulateDriver({ devices });
+  using raw = new Raw(driver);
+  const { device } = driver;
+  const text = raw.arena.bytes(32);
+  const attribute = (which: number, ordinal: number) =>
+    raw.int((out) => device.cuDeviceGetAttribute(out, which, ordinal));
+  const places = new Set<string>();
+  const identities = new Set<string>();
+  for (let ordinal = 0; ordinal < devices; ordinal++) {
+    raw.ok(device.cuDeviceGetPCIBusId(text.address, 32, ordinal));
+    const place = readField(text.bytes);
+    const [domain = "", bus = "", slot = ""] = place.split(":");
+    assertEquals([domain.length, bus.length, slot], [4, 2, "00.0"]);
+    assertEquals(parseInt(domain, 16), attribute(CU_DEVICE_ATTRIBUTE.PCI_DOMAIN_ID, ordinal));
+    assertEquals(parseInt(bus, 16), attribute(CU_DEVICE_ATTRIBUTE.PCI_BUS_ID, ordinal));
+    const short = domain === "0000" ? [`${bus}:00.0`] : [];
+    for (const form of [place, place.toLowerCase(), `0000${place}`, `${domain}:${bus}:00`, ...short]) {
+      assertEquals(raw.int((out) => device.cuDeviceGetByPCIBusId(out, cString(form))), ordinal, form);
+    }
+    const { $address: out } = raw.arena.out("i32");
+    assertEquals(
+      device.cuDeviceGetByPCIBusId(out, cString(`${domain}:${bus}:00.1`)),
+      CUresult.CUDA_ERROR_INVALID_DEVICE,
+    );
+    raw.ok(device.cuDeviceGetUuid_v2(text.address, ordinal));
+    identities.add(text.bytes.subarray(0, 16).join());
+    places.add(place);
+  }
+  assertEquals([places.size, identities.size], [devices, devices]);
 });

@@ -55,11 +55,16 @@ export const deviceAttributes: ReadonlyMap<number, number> = new Map(
   }).map(([name, value]) => [CU_DEVICE_ATTRIBUTE[name as keyof typeof CU_DEVICE_ATTRIBUTE], value]),
 );
 
+/** `domain:bus:device.function`: the domain and the function may be left out. */
+const busId = /^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-9a-f]))?$/i;
+
 const known: ReadonlySet<number> = new Set(Object.values(CU_DEVICE_ATTRIBUTE));
 
 /** The calls of the group. */
 export function deviceCalls(simulator: Simulator): CallTable<"device"> {
-  const busId = ({ ordinal }: Device) => `0000:${(ordinal + 1).toString(16).padStart(2, "0")}:00.0`.toUpperCase();
+  /** Devices are on buses of their own: bus 0 of domain 0 has none. */
+  const place = ({ ordinal }: Device) => ({ domain: (ordinal + 1) >> 8, bus: (ordinal + 1) & 0xff });
+  const hex = (value: number, digits: number) => value.toString(16).toUpperCase().padStart(digits, "0");
   const reaches = (device: number, peer: number) =>
     simulator.device(device) !== simulator.device(peer) && simulator.options.canAccessPeer(device, peer);
   return {
@@ -68,23 +73,35 @@ export function deviceCalls(simulator: Simulator): CallTable<"device"> {
     cuDeviceGetUuid_v2(out, device) {
       const bytes = new Uint8Array(nativeView(out, 16).buffer);
       bytes.set(new TextEncoder().encode("simulated gpu   "));
-      bytes[15] = simulator.device(device).ordinal;
+      new DataView(bytes.buffer).setUint16(14, simulator.device(device).ordinal);
     },
     cuDeviceGetAttribute(out, attribute, device) {
-      const { ordinal } = simulator.device(device);
+      const { domain, bus } = place(simulator.device(device));
       if (!known.has(attribute)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      const { MEMORY_POOLS_SUPPORTED, PCI_BUS_ID } = CU_DEVICE_ATTRIBUTE;
-      if (attribute === MEMORY_POOLS_SUPPORTED) writeInt(out, Number(simulator.options.poolsSupported));
-      else writeInt(out, attribute === PCI_BUS_ID ? ordinal + 1 : deviceAttributes.get(attribute) ?? 0);
+      switch (attribute) {
+        case CU_DEVICE_ATTRIBUTE.MEMORY_POOLS_SUPPORTED:
+          return writeInt(out, Number(simulator.options.poolsSupported));
+        case CU_DEVICE_ATTRIBUTE.PCI_DOMAIN_ID:
+          return writeInt(out, domain);
+        case CU_DEVICE_ATTRIBUTE.PCI_BUS_ID:
+          return writeInt(out, bus);
+        default:
+          writeInt(out, deviceAttributes.get(attribute) ?? 0);
+      }
     },
     cuDeviceTotalMem_v2: (out, device) => writeWord(out, BigInt(simulator.device(device).segments.limit)),
-    cuDeviceGetPCIBusId: (out, length, device) => writeString(out, length, busId(simulator.device(device))),
+    cuDeviceGetPCIBusId(out, length, device) {
+      const { domain, bus } = place(simulator.device(device));
+      writeString(out, length, `${hex(domain, 4)}:${hex(bus, 2)}:00.0`);
+    },
     cuDeviceGetByPCIBusId(out, name) {
-      const wanted = name === null ? "" : readField(name).toUpperCase();
-      if (!/^([0-9A-F]{4,8}:)?[0-9A-F]{2}:[0-9A-F]{2}(\.[0-9A-F])?$/.test(wanted)) {
-        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // not the format of a bus ID
-      }
-      const device = simulator.devices.find((one) => [busId(one), busId(one).slice(5)].includes(wanted));
+      const parts = busId.exec(name === null ? "" : readField(name));
+      if (parts === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const [domain, bus, slot, part] = parts.slice(1).map((digits = "0") => parseInt(digits, 16));
+      const device = simulator.devices.find((one) => {
+        const at = place(one);
+        return at.domain === domain && at.bus === bus && slot === 0 && part === 0;
+      });
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
       writeInt(out, device.ordinal);
     },
