@@ -1,10 +1,11 @@
 /** Every function of the driver is simulated or refused, and docs/simulator.md says which. */
-import { assert, assertEquals } from "@std/assert";
-import { readFileSync } from "node:fs";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
 import { CUmemPoolProps, CUresult } from "../../bindings/cuda_types.ts";
+import { readCString } from "../../src/ffi/c_string.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 import { Raw } from "../support/raw_driver.ts";
 
@@ -67,6 +68,22 @@ test("docs/simulator.md lists what is simulated and what is refused", () => {
   const names = (is: boolean) => table.map(([, name]) => name).filter((name) => simulated.simulates(name) === is);
   assertEquals(listed(calls).sort(), names(true).sort());
   assertEquals(listed(refused).sort(), names(false).sort());
+});
+
+test("the simulator has a text for each code that it returns", () => {
+  const { driver } = simulateDriver();
+  using raw = new Raw(driver);
+  const folder = new URL("../../src/sim/", import.meta.url);
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  const sources = files.map((name) => readFileSync(new URL(name, folder), "utf8")).join("");
+  const codes = new Set(
+    [...sources.matchAll(/CUresult\.(CUDA_\w+)/g)].map(([, name]) => name as keyof typeof CUresult),
+  );
+  assert(codes.size > 20);
+  for (const name of codes) {
+    const text = raw.word((out) => driver.opening.cuGetErrorString(CUresult[name], out));
+    assertNotEquals(readCString(text), "", name);
+  }
 });
 
 test("the optional functions of the table exist from the version that the table says", () => {

@@ -303,6 +303,7 @@ test("launches that no GPU could do are refused", () => {
     raw.cuLaunchKernel(kernel.handle, 1, 1, 1, 1, 1, 1, 0, stream.handle, params, extra);
   assertEquals(launch(list.$address, extra), 1, "arguments in two forms");
   own.ok(launch(list.$address, 0n));
+  for (const attribute of [-1, 1000]) assertEquals(raw.cuFuncSetAttribute(kernel.handle, attribute, 0), 1);
   assertEquals(kernel.occupancy(), { blockSize: 1024, minGridSize: 32 });
   assertThrows(() => program.kernel("nothing"), CudaError, "CUDA_ERROR_NOT_FOUND");
   assertThrows(() => kernel.attribute("NUM_REGS"), CudaError, "CUDA_ERROR_NOT_SUPPORTED");

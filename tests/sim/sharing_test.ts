@@ -2,6 +2,7 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { test } from "node:test";
 import { CUmemPoolProps } from "../../bindings/cuda_types.ts";
+import { Cuda } from "../../mod.ts";
 import { resultName } from "../../src/driver/driver.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
@@ -153,4 +154,13 @@ test("handles of events exist only for events that were created for sharing", ()
   user.ok(user.driver.event.cuEventSynchronize(opened));
   user.ok(user.driver.event.cuEventQuery(opened));
   owner.ok(owner.driver.event.cuEventQuery(event));
+});
+
+test("devices say that what they can share can be shared", () => {
+  for (const poolsSupported of [true, false]) {
+    using cuda = Cuda.simulate({ poolsSupported });
+    const device = cuda.device(0);
+    assertEquals(device.attribute("MEMPOOL_SUPPORTED_HANDLE_TYPES"), poolsSupported ? fileDescriptor : 0);
+    assertEquals(device.attribute("IPC_EVENT_SUPPORTED"), 1);
+  }
 });

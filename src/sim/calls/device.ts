@@ -3,7 +3,12 @@
  *
  * @module
  */
-import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
+import {
+  CU_DEVICE_ATTRIBUTE,
+  CU_DEVICE_P2P_ATTRIBUTE,
+  CU_MEM_HANDLE_TYPE,
+  CUresult,
+} from "../../../bindings/cuda_types.ts";
 import { readField } from "../../ffi/mod.ts";
 import { type CallTable, refuse } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
@@ -51,6 +56,8 @@ export const deviceAttributes: ReadonlyMap<number, number> = new Map(
     HOST_REGISTER_SUPPORTED: 1,
     MAX_BLOCKS_PER_MULTIPROCESSOR: 32,
     RESERVED_SHARED_MEMORY_PER_BLOCK: 1024,
+    READ_ONLY_HOST_REGISTER_SUPPORTED: 1,
+    IPC_EVENT_SUPPORTED: 1,
     UNIFIED_FUNCTION_POINTERS: 1,
   }).map(([name, value]) => [CU_DEVICE_ATTRIBUTE[name as keyof typeof CU_DEVICE_ATTRIBUTE], value]),
 );
@@ -81,6 +88,8 @@ export function deviceCalls(simulator: Simulator): CallTable<"device"> {
       switch (attribute) {
         case CU_DEVICE_ATTRIBUTE.MEMORY_POOLS_SUPPORTED:
           return writeInt(out, Number(simulator.options.poolsSupported));
+        case CU_DEVICE_ATTRIBUTE.MEMPOOL_SUPPORTED_HANDLE_TYPES:
+          return writeInt(out, simulator.options.poolsSupported ? CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR : 0);
         case CU_DEVICE_ATTRIBUTE.PCI_DOMAIN_ID:
           return writeInt(out, domain);
         case CU_DEVICE_ATTRIBUTE.PCI_BUS_ID:

@@ -40,6 +40,7 @@ const explanations: ReadonlyMap<number, string> = new Map([
   [CUresult.CUDA_ERROR_ALREADY_MAPPED, "resource already mapped"],
   [CUresult.CUDA_ERROR_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS"],
   [CUresult.CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"],
+  [CUresult.CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state"],
   [CUresult.CUDA_ERROR_NOT_FOUND, "named symbol not found"],
   [CUresult.CUDA_ERROR_NOT_READY, "device not ready"],
   [CUresult.CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"],
@@ -69,6 +70,10 @@ const explanations: ReadonlyMap<number, string> = new Map([
     "operation would make the legacy stream depend on a capturing blocking stream",
   ],
   [CUresult.CUDA_ERROR_CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream"],
+  [
+    CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+    "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update",
+  ],
   [CUresult.CUDA_ERROR_UNKNOWN, "unknown error"],
 ]);
 

@@ -13,7 +13,7 @@ import {
 } from "../../../bindings/cuda_types.ts";
 import { ffiPort, roundUp, struct } from "../../ffi/mod.ts";
 import { PtxFault, type PtxKernel } from "../../ptx/mod.ts";
-import { type CallTable, refuse, unsimulated } from "../call.ts";
+import { type CallError, type CallTable, refuse, unsimulated } from "../call.ts";
 import { faultCode, observedMemory } from "../kernel_faults.ts";
 import type { Context, LoadedFunction, Stream } from "../objects.ts";
 import { nativeView, readWord, writeInt, writeWord } from "../out_parameters.ts";
@@ -28,6 +28,13 @@ export const sharedBytes = { default: 49152, most: 232448 } as const;
 
 /** Function attributes are numbers below this. */
 const attributes = 1 + Math.max(...Object.values(CU_FUNC_ATTRIBUTE));
+
+/** The error for an attribute that only compiled code has, such as its registers, or that does not exist. */
+function attributeError(attribute: number): CallError {
+  return attribute < 0 || attribute >= attributes
+    ? refuse(CUresult.CUDA_ERROR_INVALID_VALUE)
+    : unsimulated("attributes of compiled code");
+}
 
 /** The calls for kernels. */
 export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
@@ -55,9 +62,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
         case CU_FUNC_ATTRIBUTE.BINARY_VERSION:
           return writeInt(out, 90);
         default:
-          if (attribute < 0 || attribute >= attributes) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-          // registers, local memory and caches: there is no compiled code that uses any
-          throw unsimulated("attributes of compiled code");
+          throw attributeError(attribute);
       }
     },
     cuFuncGetParamInfo(handle, index, offset, size) {
@@ -72,9 +77,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
         if (value < -1 || value > 100) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
         return; // a hint, and there is no cache to configure
       }
-      if (attribute !== CU_FUNC_ATTRIBUTE.MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-        throw unsimulated("attributes of compiled code");
-      }
+      if (attribute !== CU_FUNC_ATTRIBUTE.MAX_DYNAMIC_SHARED_SIZE_BYTES) throw attributeError(attribute);
       if (value < 0 || value > sharedBytes.most - found.entry.staticSharedBytes) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
