@@ -51,6 +51,17 @@ export function unsimulated(what: string): UnsimulatedError {
   return new UnsimulatedError(what);
 }
 
+/** Refuses flags other than those of `known`, with CUDA_ERROR_INVALID_VALUE. */
+export function checkFlags(flags: number, known: Readonly<Record<string, number>>): void {
+  const all = Object.values(known).reduce((sum, flag) => sum | flag, 0);
+  if ((flags & ~all) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+}
+
+/** Refuses a value that is not one of `known`, with CUDA_ERROR_INVALID_VALUE. */
+export function checkConstant(value: number, known: Readonly<Record<string, number>>): void {
+  if (!Object.values(known).includes(value)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+}
+
 /** Makes the error that a call fails with: `throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE)`. */
 export function refuse(code: ResultCode): CallError {
   return new CallError(code);

@@ -58,11 +58,6 @@ export class DeviceMemory {
   readonly #aliases = new Map<number, { readonly memory: DeviceMemory; readonly page: number }>();
   #nextAlias = firstAlias;
 
-  /** Host bytes used for pages that have been written. */
-  get resident(): number {
-    return this.#pages.size * pageBytes;
-  }
-
   // law sim/DeviceMemory.poison: sim/driver
   /** Fills a range with poison. Whole pages are returned to the host. */
   poison(offset: number, bytes: number): void {

@@ -14,11 +14,6 @@ interface Entry<T> {
 export class IntervalMap<T> {
   readonly #ranges: Entry<T>[] = [];
 
-  /** Number of ranges. */
-  get count(): number {
-    return this.#ranges.length;
-  }
-
   /** All values, by ascending address. */
   *values(): Generator<T> {
     for (const { value } of this.#ranges) yield value;

@@ -6,7 +6,7 @@
 import { CU_JIT, CUresult } from "../../bindings/cuda_types.ts";
 import { nativeView, readInt, readWord, writeFloat, writeString, writeUint } from "./out_parameters.ts";
 import { PtxError } from "../ptx/mod.ts";
-import { refuse, unsimulated } from "./call.ts";
+import { checkConstant, refuse, unsimulated } from "./call.ts";
 
 /** The compilation options that have an effect here. */
 export interface JitOptions {
@@ -52,12 +52,11 @@ interface Log {
 export function readJitOptions(count: number, options: bigint, values: bigint): JitOptions {
   const error: Log = { address: 0n, capacity: 0, size: 0n };
   const info: Log = { address: 0n, capacity: 0, size: 0n };
-  const known: readonly number[] = Object.values(CU_JIT);
   for (let i = 0; i < count; i++) {
     const option = readInt(options + BigInt(4 * i));
     const at = values + BigInt(8 * i);
     const value = readWord(at);
-    if (!known.includes(option)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    checkConstant(option, CU_JIT);
     if (option === CU_JIT.ERROR_LOG_BUFFER) error.address = value;
     else if (option === CU_JIT.INFO_LOG_BUFFER) info.address = value;
     else if (option === CU_JIT.ERROR_LOG_BUFFER_SIZE_BYTES) [error.capacity, error.size] = [unsigned(value), at];

@@ -85,9 +85,9 @@ export class Stream {
   #context: Context | undefined;
 
   /** Creates a stream that is not yet attached to a context. */
-  constructor(handle: bigint, lane: number, flags: number, priority: number) {
+  constructor(handle: bigint, id: number, flags: number, priority: number) {
     this.handle = handle;
-    this.id = lane;
+    this.id = id;
     this.flags = flags;
     this.priority = priority;
   }

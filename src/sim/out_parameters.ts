@@ -1,16 +1,24 @@
 /**
- * Out-parameters: results that a call writes to native memory that its caller points to.
+ * Native memory that a caller points to: out-parameters, into which a call writes its results, and structs and numbers
+ * that it reads.
  *
  * @module
  */
+import type { StructDescription } from "../../bindings/abi.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { ffiPort, littleEndian } from "../ffi/mod.ts";
+import { ffiPort, littleEndian, struct, type StructView } from "../ffi/mod.ts";
 import { refuse } from "./call.ts";
 
 /** A view of native memory. A null pointer is refused as by the driver, with CUDA_ERROR_INVALID_VALUE. */
 export function nativeView(address: bigint, bytes: number): DataView<ArrayBuffer> {
   if (address === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   return new DataView(ffiPort().memory(address, bytes));
+}
+
+/** Views a struct in native memory. A null pointer is refused, as by `nativeView`. */
+export function viewStruct<const D extends StructDescription>(description: D, address: bigint): StructView<D> {
+  if (address === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  return struct(description).at(address);
 }
 
 /** Writes an `int`. */

@@ -52,7 +52,6 @@ export class Scheduler {
   #lastId = 0;
   #lastStreamId = 0;
   #queued = 0;
-  #executed = 0;
 
   /** Creates a scheduler with an empty queue. */
   constructor(schedule: Schedule, random: Random) {
@@ -69,11 +68,6 @@ export class Scheduler {
   /** Tasks that have not run. */
   get queued(): number {
     return this.#queued;
-  }
-
-  /** Tasks that have run. */
-  get executed(): number {
-    return this.#executed;
   }
 
   // law sim/Scheduler.enqueue: sim/memory
@@ -202,7 +196,6 @@ export class Scheduler {
       task.run = nothing; // lets its captures be collected
       task.dependencies = [];
       this.#queued--;
-      this.#executed++;
       for (const dependent of task.dependents.splice(0)) if (--dependent.missing === 0) this.#makeReady(dependent);
     }
   }

@@ -29,13 +29,10 @@ import { refuse } from "./call.ts";
 import { Scheduler, schedules, type Task } from "./scheduler.ts";
 import type { SharedObject } from "./ipc_objects.ts";
 
-/** The options with defaults applied. */
-export type ResolvedOptions = Required<SimulateOptions>;
-
 /** A simulated driver's options, tables of objects, and clock. */
 export class SimulatorState {
-  /** The options in effect. */
-  readonly options: ResolvedOptions;
+  /** The options, with defaults applied. */
+  readonly options: Required<SimulateOptions>;
   /** Random choices, determined by the seed. */
   readonly random: Random;
   /** The queue of work. */
@@ -180,9 +177,14 @@ export class SimulatorState {
     return context;
   }
 
+  /** The number of a new stream, or of one branch of a graph's launch, which is scheduled as a stream is. */
+  newStreamId(): number {
+    return ++this.#streamIds;
+  }
+
   /** Creates a stream that is not yet attached to a context. */
   newStream(handle: bigint, flags: number, priority: number): Stream {
-    return new Stream(handle, ++this.#streamIds, flags, priority);
+    return new Stream(handle, this.newStreamId(), flags, priority);
   }
 
   /** Creates a pool of a device. */
@@ -213,7 +215,7 @@ export class SimulatorState {
     return context;
   }
 
-  /** The context of a handle. */
+  /** The context of a handle: a destroyed one is unknown, and so is NULL. */
   context(handle: bigint): Context {
     const context = this.contexts.get(handle);
     if (context === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);

@@ -14,7 +14,7 @@ import {
   CUresult,
 } from "../../../bindings/cuda_types.ts";
 import { readField, writeTextFile } from "../../ffi/mod.ts";
-import { type CallTable, refuse, unsimulated } from "../call.ts";
+import { type CallTable, checkConstant, refuse, unsimulated } from "../call.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
 import { commit, hasMemory, prepareLaunch, releaseUnused } from "../graph_memory.ts";
 import type { Simulator } from "../simulator.ts";
@@ -28,11 +28,10 @@ const maxMode = 3;
 // law sim/captureCalls: sim/graph_memory
 /** The calls for captures. */
 export function captureCalls(simulator: Simulator): CallTable<"capture"> {
-  const modes: readonly number[] = Object.values(CU_STREAM_CAPTURE_MODE);
   return {
     cuStreamBeginCapture_v2(handle, mode) {
       const stream = simulator.stream(handle);
-      if (!modes.includes(mode)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      checkConstant(mode, CU_STREAM_CAPTURE_MODE);
       if (stream === stream.context.legacy) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
       if (stream.capture !== null) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_STATE);
       const graph: Graph = { handle: simulator.newHandle(), nodes: [] };
@@ -261,8 +260,7 @@ function launch(simulator: Simulator, exec: GraphExec, stream: Stream): void {
   const tasks = new Map<GraphNode, Task>();
   for (const node of exec.nodes) { // in capture order: every node after its dependencies
     const waits = node.dependencies.map((one) => tasks.get(one) ?? null);
-    const streamId = simulator.newStream(0n, 0, 0).id; // one branch per node
-    tasks.set(node, simulator.queue(node.context, streamId, node.run, [before, ...waits]));
+    tasks.set(node, simulator.queue(node.context, simulator.newStreamId(), node.run, [before, ...waits]));
   }
   const ends = leaves(exec.nodes).map((node) => tasks.get(node) ?? null);
   const end = simulator.enqueue(stream, () => {}, ends);

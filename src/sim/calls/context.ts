@@ -4,13 +4,11 @@
  * @module
  */
 import { CU_CTX, CUresult } from "../../../bindings/cuda_types.ts";
-import { type CallTable, refuse } from "../call.ts";
+import { type CallTable, checkFlags, refuse } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
 import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Context } from "../objects.ts";
 import { recordTask, taskOf } from "./event.ts";
-
-const allFlags = Object.values(CU_CTX).reduce<number>((all, flag) => all | flag, 0);
 
 // law sim/contextCalls: sim/contexts
 /** The calls of the group. */
@@ -21,12 +19,6 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
     if (context === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
     return context;
   };
-  const checkFlags = (flags: number) => {
-    if ((flags & ~allFlags) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  };
-  /** A context by its handle, where NULL means none. A destroyed context is treated as if it never existed. */
-  const contextOf = (handle: bigint): Context => simulator.context(handle);
-
   /** Refuses an operation on all streams of a context while one is being captured, and invalidates the capture. */
   const refuseCaptures = (context: Context): void => {
     for (const stream of context.streams) simulator.refuseCapturing(stream);
@@ -50,29 +42,29 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
       writeInt(active, Number(context.alive));
     },
     cuDevicePrimaryCtxSetFlags_v2(device, flags) {
-      checkFlags(flags);
+      checkFlags(flags, CU_CTX);
       primary(device).flags = flags;
     },
     cuCtxCreate_v2(out, flags, device) {
-      checkFlags(flags);
+      checkFlags(flags, CU_CTX);
       const context = simulator.newContext(simulator.device(device), false, flags);
       writeWord(out, context.handle);
       simulator.activate(context);
       stack.push(context);
     },
     cuCtxDestroy_v2(handle) {
-      const context = contextOf(handle);
+      const context = simulator.context(handle);
       if (context.isPrimary) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
       simulator.destroy(context);
       if (stack.at(-1) === context) stack.pop();
     },
     cuCtxGetCurrent: (out) => writeWord(out, stack.at(-1)?.handle ?? 0n),
     cuCtxSetCurrent(handle) {
-      const context = handle === 0n ? null : contextOf(handle);
+      const context = handle === 0n ? null : simulator.context(handle);
       stack.pop();
       if (context !== null) stack.push(context);
     },
-    cuCtxPushCurrent_v2: (handle) => void stack.push(contextOf(handle)),
+    cuCtxPushCurrent_v2: (handle) => void stack.push(simulator.context(handle)),
     cuCtxPopCurrent_v2(out) {
       const context = stack.at(-1);
       if (context === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
@@ -81,7 +73,7 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
     },
     cuCtxGetDevice: (out) => writeInt(out, simulator.current().device.ordinal),
     cuCtxGetFlags: (out) => writeUint(out, simulator.current().flags),
-    cuCtxGetId: (handle, out) => writeWord(out, (handle === 0n ? simulator.current() : contextOf(handle)).id),
+    cuCtxGetId: (handle, out) => writeWord(out, (handle === 0n ? simulator.current() : simulator.context(handle)).id),
     cuCtxGetStreamPriorityRange(least, greatest) {
       simulator.current();
       if (least !== 0n) writeInt(least, 0);
@@ -95,7 +87,7 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
       context.seen = simulator.scheduler.lastId + 1;
     },
     cuCtxRecordEvent(handle, eventHandle) {
-      const context = simulator.usable(handle === 0n ? simulator.current() : contextOf(handle));
+      const context = simulator.usable(handle === 0n ? simulator.current() : simulator.context(handle));
       const event = simulator.event(eventHandle);
       if (event.context !== context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
       refuseCaptures(context);
@@ -103,7 +95,7 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
       recordTask(simulator, event, enqueue, true);
     },
     cuCtxWaitEvent(handle, eventHandle) {
-      const context = simulator.usable(handle === 0n ? simulator.current() : contextOf(handle));
+      const context = simulator.usable(handle === 0n ? simulator.current() : simulator.context(handle));
       const event = simulator.event(eventHandle);
       refuseCaptures(context);
       if (event.captured !== null) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -115,7 +107,7 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
     },
     cuCtxEnablePeerAccess(handle, flags) {
       const context = simulator.current();
-      const peer = simulator.usable(contextOf(handle));
+      const peer = simulator.usable(simulator.context(handle));
       if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (context.peers.has(peer)) throw refuse(CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
       const [from, to] = [context.device.ordinal, peer.device.ordinal];
@@ -126,7 +118,7 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
     },
     cuCtxDisablePeerAccess(handle) {
       const context = simulator.current();
-      if (!context.peers.delete(contextOf(handle))) throw refuse(CUresult.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+      if (!context.peers.delete(simulator.context(handle))) throw refuse(CUresult.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
     },
   };
 }

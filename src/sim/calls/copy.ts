@@ -11,12 +11,11 @@ import {
   CUDA_MEMCPY3D_v2,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { struct } from "../../ffi/mod.ts";
 import { isAccessible } from "../address_space.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { poison } from "../device_memory.ts";
 import type { Simulator } from "../simulator.ts";
-import { nativeView } from "../out_parameters.ts";
+import { viewStruct } from "../out_parameters.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
 
 /** A contiguous run of bytes. */
@@ -77,17 +76,20 @@ export function copyCalls(simulator: Simulator): CallTable<"copy"> {
 /** The calls for rectangles and boxes. */
 export function copyPitchedCalls(simulator: Simulator): CallTable<"copyPitched"> {
   const now = (): Stream => simulator.current().legacy;
-  const flat = (stream: Stream, address: bigint, mode: CopyMode) =>
-    transfer(simulator, stream, rectangle(address), mode, true);
-  const deep = (stream: Stream, address: bigint, mode: CopyMode) =>
-    transfer(simulator, stream, box(address), mode, true);
+  const flat = (stream: Stream, address: bigint, mode: CopyMode) => {
+    const c = viewStruct(CUDA_MEMCPY2D_v2, address);
+    const layer = { srcZ: 0, dstZ: 0, srcHeight: c.srcY + c.Height, dstHeight: c.dstY + c.Height, Depth: 1 };
+    transfer(simulator, stream, boxRuns(c, layer), mode, true);
+  };
+  const deep = (stream: Stream, address: bigint, mode: CopyMode) => {
+    const c = viewStruct(CUDA_MEMCPY3D_v2, address);
+    transfer(simulator, stream, boxRuns(c, c), mode, true);
+  };
   const peer = (stream: Stream, address: bigint, mode: CopyMode) => {
-    nativeView(address, struct(CUDA_MEMCPY3D_PEER).size);
-    const { srcContext, dstContext } = struct(CUDA_MEMCPY3D_PEER).at(address);
-    simulator.usable(simulator.context(srcContext));
-    simulator.usable(simulator.context(dstContext));
-    // The two structs are identical except for the contexts, which replace two fields that must be NULL.
-    transfer(simulator, stream, boxRuns(struct(CUDA_MEMCPY3D_PEER).at(address)), mode, false);
+    const c = viewStruct(CUDA_MEMCPY3D_PEER, address);
+    simulator.usable(simulator.context(c.srcContext));
+    simulator.usable(simulator.context(c.dstContext));
+    transfer(simulator, stream, boxRuns(c, c), mode, false);
   };
   return {
     cuMemcpy2D_v2: (copy) => flat(now(), copy, "synchronous"),
@@ -247,33 +249,7 @@ function locate(
   }
 }
 
-function rectangle(address: bigint): Run[] {
-  nativeView(address, struct(CUDA_MEMCPY2D_v2).size);
-  const c = struct(CUDA_MEMCPY2D_v2).at(address);
-  return boxRuns({
-    ...plain(c),
-    srcZ: 0,
-    dstZ: 0,
-    srcHeight: c.srcY + c.Height,
-    dstHeight: c.dstY + c.Height,
-    Depth: 1,
-  });
-}
-
-function box(address: bigint): Run[] {
-  nativeView(address, struct(CUDA_MEMCPY3D_v2).size);
-  return boxRuns(struct(CUDA_MEMCPY3D_v2).at(address));
-}
-
-/** A box copy, as all the structs describe it. */
-interface Box extends Rectangle {
-  readonly srcZ: number;
-  readonly srcHeight: number;
-  readonly dstZ: number;
-  readonly dstHeight: number;
-  readonly Depth: number;
-}
-
+/** The rows of a copy, as the structs of all pitched copies describe them. */
 interface Rectangle {
   readonly srcXInBytes: number;
   readonly srcY: number;
@@ -291,20 +267,19 @@ interface Rectangle {
   readonly Height: number;
 }
 
-/** Copies the fields of a struct view: they are accessors on its prototype, and spreading the view would lose them. */
-function plain(view: Rectangle): Rectangle {
-  const { srcXInBytes, srcY, srcMemoryType, srcHost, srcDevice, srcPitch, WidthInBytes, Height } = view;
-  const { dstXInBytes, dstY, dstMemoryType, dstHost, dstDevice, dstPitch } = view;
-  return {
-    ...{ srcXInBytes, srcY, srcMemoryType, srcHost, srcDevice, srcPitch, WidthInBytes, Height },
-    ...{ dstXInBytes, dstY, dstMemoryType, dstHost, dstDevice, dstPitch },
-  };
+/** The layers of a copy of boxes. */
+interface Layers {
+  readonly srcZ: number;
+  readonly srcHeight: number;
+  readonly dstZ: number;
+  readonly dstHeight: number;
+  readonly Depth: number;
 }
 
 // law sim/boxRuns: sim/refusals
 /** The rows of a box. A pitch of 0 means contiguous rows. */
-function boxRuns(box: Box): Run[] {
-  const { WidthInBytes: bytes, Height, Depth } = box;
+function boxRuns(box: Rectangle, { srcZ, srcHeight, dstZ, dstHeight, Depth }: Layers): Run[] {
+  const { WidthInBytes: bytes, Height } = box;
   const source = base(box.srcMemoryType, box.srcHost, box.srcDevice);
   const destination = base(box.dstMemoryType, box.dstHost, box.dstDevice);
   const sourcePitch = box.srcPitch === 0 ? box.srcXInBytes + bytes : box.srcPitch;
@@ -312,16 +287,16 @@ function boxRuns(box: Box): Run[] {
   if (box.srcXInBytes + bytes > sourcePitch || box.dstXInBytes + bytes > destinationPitch) {
     throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }
-  const sourceHeight = box.srcHeight === 0 ? box.srcY + Height : box.srcHeight;
-  const destinationHeight = box.dstHeight === 0 ? box.dstY + Height : box.dstHeight;
+  const sourceHeight = srcHeight === 0 ? box.srcY + Height : srcHeight;
+  const destinationHeight = dstHeight === 0 ? box.dstY + Height : dstHeight;
   if (box.srcY + Height > sourceHeight || box.dstY + Height > destinationHeight) {
     throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }
   const runs: Run[] = [];
   for (let z = 0; z < Depth; z++) {
     for (let y = 0; y < Height; y++) {
-      const sourceRow = (box.srcZ + z) * sourceHeight + box.srcY + y;
-      const destinationRow = (box.dstZ + z) * destinationHeight + box.dstY + y;
+      const sourceRow = (srcZ + z) * sourceHeight + box.srcY + y;
+      const destinationRow = (dstZ + z) * destinationHeight + box.dstY + y;
       const from = source + BigInt(sourceRow * sourcePitch + box.srcXInBytes);
       const to = destination + BigInt(destinationRow * destinationPitch + box.dstXInBytes);
       runs.push({ to, from, bytes });

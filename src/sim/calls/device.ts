@@ -10,7 +10,7 @@ import {
   CUresult,
 } from "../../../bindings/cuda_types.ts";
 import { readField } from "../../ffi/mod.ts";
-import { type CallTable, refuse } from "../call.ts";
+import { type CallTable, checkConstant, refuse } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
 import { nativeView, writeInt, writeString, writeWord } from "../out_parameters.ts";
 import type { Device } from "../objects.ts";
@@ -65,8 +65,6 @@ export const deviceAttributes: ReadonlyMap<number, number> = new Map(
 /** `domain:bus:device.function`: the domain and the function may be left out. */
 const busId = /^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-9a-f]))?$/i;
 
-const known: ReadonlySet<number> = new Set(Object.values(CU_DEVICE_ATTRIBUTE));
-
 /** The calls of the group. */
 export function deviceCalls(simulator: Simulator): CallTable<"device"> {
   /** Devices are on buses of their own: bus 0 of domain 0 has none. */
@@ -84,7 +82,7 @@ export function deviceCalls(simulator: Simulator): CallTable<"device"> {
     },
     cuDeviceGetAttribute(out, attribute, device) {
       const { domain, bus } = place(simulator.device(device));
-      if (!known.has(attribute)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      checkConstant(attribute, CU_DEVICE_ATTRIBUTE);
       switch (attribute) {
         case CU_DEVICE_ATTRIBUTE.MEMORY_POOLS_SUPPORTED:
           return writeInt(out, Number(simulator.options.poolsSupported));
@@ -119,8 +117,7 @@ export function deviceCalls(simulator: Simulator): CallTable<"device"> {
       if (simulator.device(source) === simulator.device(destination)) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
       const { ACCESS_SUPPORTED, NATIVE_ATOMIC_SUPPORTED } = CU_DEVICE_P2P_ATTRIBUTE;
       const access = Number(reaches(source, destination));
-      const known: readonly number[] = Object.values(CU_DEVICE_P2P_ATTRIBUTE);
-      if (!known.includes(attribute)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      checkConstant(attribute, CU_DEVICE_P2P_ATTRIBUTE);
       writeInt(out, attribute === ACCESS_SUPPORTED || attribute === NATIVE_ATOMIC_SUPPORTED ? access : 0);
     },
   };

@@ -4,13 +4,11 @@
  * @module
  */
 import { CU_EVENT, CU_EVENT_RECORD, CUresult } from "../../../bindings/cuda_types.ts";
-import { type CallTable, refuse, unsimulated } from "../call.ts";
+import { type CallTable, checkFlags, refuse, unsimulated } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
 import { nativeView, writeFloat, writeWord } from "../out_parameters.ts";
 import type { Event, EventRecord } from "../objects.ts";
 import type { Task } from "../scheduler.ts";
-
-const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INTERPROCESS;
 
 /**
  * Records an event as a task that `enqueue` queues. A wait that was already enqueued still waits for the earlier
@@ -102,10 +100,9 @@ export function eventCalls(simulator: Simulator): CallTable<"event"> {
   return {
     cuEventCreate(out, flags) {
       const context = simulator.current();
-      const interprocess = (flags & CU_EVENT.INTERPROCESS) !== 0;
-      if ((flags & ~allFlags) !== 0 || (interprocess && (flags & CU_EVENT.DISABLE_TIMING) === 0)) {
-        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      }
+      checkFlags(flags, CU_EVENT);
+      const isTimed = (flags & CU_EVENT.DISABLE_TIMING) === 0;
+      if ((flags & CU_EVENT.INTERPROCESS) !== 0 && isTimed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       nativeView(out, 8);
       writeWord(out, newEvent(simulator, context, flags).handle);
     },

@@ -11,12 +11,12 @@ import {
   CUlaunchConfig,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { ffiPort, roundUp, struct } from "../../ffi/mod.ts";
+import { ffiPort, roundUp } from "../../ffi/mod.ts";
 import { PtxFault, type PtxKernel } from "../../ptx/mod.ts";
 import { type CallError, type CallTable, refuse, unsimulated } from "../call.ts";
 import { faultCode, observedMemory } from "../kernel_faults.ts";
 import type { Context, LoadedFunction, Stream } from "../objects.ts";
-import { nativeView, readWord, writeInt, writeWord } from "../out_parameters.ts";
+import { nativeView, readWord, viewStruct, writeInt, writeWord } from "../out_parameters.ts";
 import type { Simulator } from "../simulator.ts";
 import { deviceAttributes } from "./device.ts";
 
@@ -105,8 +105,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
     cuLaunchKernel: (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra) =>
       launch(f, { grid: [gx, gy, gz], block: [bx, by, bz], shared }, stream, params, extra),
     cuLaunchKernelEx(config, f, params, extra) {
-      nativeView(config, struct(CUlaunchConfig).size);
-      const c = struct(CUlaunchConfig).at(config);
+      const c = viewStruct(CUlaunchConfig, config);
       if (c.numAttrs !== 0) throw unsimulated("attributes of launches");
       const shape: Shape = {
         grid: [c.gridDimX, c.gridDimY, c.gridDimZ],

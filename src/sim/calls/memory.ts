@@ -12,7 +12,7 @@ import {
   CUresult,
 } from "../../../bindings/cuda_types.ts";
 import { roundUp } from "../../ffi/mod.ts";
-import { type CallTable, refuse } from "../call.ts";
+import { type CallTable, checkConstant, checkFlags, refuse } from "../call.ts";
 import { freeGraphMemory } from "../graph_memory.ts";
 import type { Simulator } from "../simulator.ts";
 import { nativeView, writeUint, writeWord } from "../out_parameters.ts";
@@ -66,13 +66,11 @@ export function memoryCalls(simulator: Simulator): CallTable<"memory"> {
 
 /** The calls for page-locked host memory. */
 export function hostMemoryCalls(simulator: Simulator): CallTable<"hostMemory"> {
-  const flagsOf = (names: Readonly<Record<string, number>>) =>
-    Object.values(names).reduce((all, flag) => all | flag, 0);
   const allocate = (out: bigint, size: bigint, flags: number): void => {
     const context = simulator.current();
     simulator.refuseInCapture();
     nativeView(out, 8); // before any memory is taken
-    if ((flags & ~flagsOf(CU_MEMHOSTALLOC)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    checkFlags(flags, CU_MEMHOSTALLOC);
     if (size === 0n) return writeWord(out, 0n);
     const bytes = Number(size);
     const allocation = Number.isSafeInteger(bytes)
@@ -108,7 +106,7 @@ export function hostMemoryCalls(simulator: Simulator): CallTable<"hostMemory"> {
       if (address === 0n || size === 0n || !Number.isSafeInteger(bytes)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      if ((flags & ~flagsOf(CU_MEMHOSTREGISTER)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      checkFlags(flags, CU_MEMHOSTREGISTER);
       const { space } = simulator;
       if (space.allocations.find(address)?.kind === "pinned") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (space.allocations.overlaps(address, bytes)) throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
@@ -162,8 +160,7 @@ export function managedMemoryCalls(simulator: Simulator): CallTable<"managedMemo
     },
     cuMemAdvise(address, count, advice, device) {
       simulator.current();
-      const known: readonly number[] = Object.values(CU_MEM_ADVISE);
-      if (!known.includes(advice)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      checkConstant(advice, CU_MEM_ADVISE);
       managed(address, count);
       if (advice !== CU_MEM_ADVISE.SET_READ_MOSTLY && advice !== CU_MEM_ADVISE.UNSET_READ_MOSTLY) place(device);
     },

@@ -20,7 +20,7 @@ import { blockBytes } from "../allocator.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { captureAllocation, captureFree, freeGraphMemory } from "../graph_memory.ts";
 import type { Simulator } from "../simulator.ts";
-import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_parameters.ts";
+import { nativeView, readInt, readWord, viewStruct, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation, Device, Stream } from "../objects.ts";
 import type { Pool, PoolBlock } from "../pool.ts";
 
@@ -31,8 +31,7 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
     if (!simulator.options.poolsSupported) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
   };
   const deviceAt = (location: bigint): Device => {
-    nativeView(location, 8);
-    const { type, id } = struct(CUmemLocation).at(location);
+    const { type, id } = viewStruct(CUmemLocation, location);
     const device = type === CU_MEM_LOCATION_TYPE.DEVICE ? simulator.devices[id] : undefined;
     if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     return device;
@@ -75,8 +74,7 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
     cuMemPoolCreate(out, address) {
       refuseWithoutPools();
       simulator.refuseInCapture();
-      nativeView(address, struct(CUmemPoolProps).size);
-      const props = struct(CUmemPoolProps).at(address);
+      const props = viewStruct(CUmemPoolProps, address);
       if (props.allocType !== CU_MEM_ALLOCATION_TYPE.PINNED) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const shareable = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE.FABRIC;
       if ((props.handleTypes & ~shareable) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -127,11 +125,10 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
       const pool = simulator.pool(handle);
       simulator.refuseInCapture();
       if (count === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      const { size, at } = struct(CUmemAccessDesc);
+      const size = BigInt(struct(CUmemAccessDesc).size);
       const changes: [ordinal: number, flags: number][] = [];
       for (let i = 0n; i < count; i++) {
-        nativeView(map, size);
-        const { location, flags } = at(map + i * BigInt(size));
+        const { location, flags } = viewStruct(CUmemAccessDesc, map + i * size);
         if (location.type !== CU_MEM_LOCATION_TYPE.DEVICE) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
         const { ordinal } = simulator.device(location.id);
         checkAccess(simulator, pool, ordinal, flags);

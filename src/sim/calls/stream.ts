@@ -5,7 +5,7 @@
  */
 import { CU_EVENT_WAIT, CU_GRAPH_NODE_TYPE, CU_MEM_ATTACH, CU_STREAM, CUresult } from "../../../bindings/cuda_types.ts";
 import { ffiPort } from "../../ffi/mod.ts";
-import { type CallTable, refuse, unsimulated } from "../call.ts";
+import { type CallTable, checkConstant, checkFlags, refuse, unsimulated } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
 import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Event, Stream } from "../objects.ts";
@@ -20,7 +20,7 @@ const CUhostFn = { args: ["ptr"], returns: "void" } as const;
 export function streamCalls(simulator: Simulator): CallTable<"stream"> {
   const create = (out: bigint, flags: number, priority: number): void => {
     const context = simulator.current();
-    if ((flags & ~CU_STREAM.NON_BLOCKING) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    checkFlags(flags, CU_STREAM);
     const clamped = Math.min(0, Math.max(greatestPriority, priority));
     const stream = simulator.newStream(simulator.newHandle(), flags, clamped);
     writeWord(out, stream.handle);
@@ -72,11 +72,9 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
     cuStreamAttachMemAsync(handle, address, length, flags) {
       const stream = simulator.stream(handle);
       const allocation = simulator.space.at(address);
-      const known: readonly number[] = Object.values(CU_MEM_ATTACH);
       const whole = length === 0n || length === BigInt(allocation?.bytes ?? 0);
-      if (allocation?.kind !== "managed" || !whole || !known.includes(flags)) {
-        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      }
+      if (allocation?.kind !== "managed" || !whole) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      checkConstant(flags, CU_MEM_ATTACH);
       simulator.submit(stream, "uncapturable", () => {}); // every device can access it anyway: only the order matters
     },
     cuLaunchHostFunc(handle, fn, userData) {
