@@ -48,7 +48,7 @@ export class Simulator extends SimulatorState {
     const { capture } = stream;
     if (capture === null) return this.enqueue(stream, run, after);
     if (kind === "uncapturable") {
-      this.invalidate(capture.of);
+      capture.of.invalidated = true;
       throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     if (capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -151,11 +151,6 @@ export class Simulator extends SimulatorState {
     this.space.free(allocation, this.unfinished());
   }
 
-  /** Invalidates a capture: a call was made that cannot be captured. */
-  invalidate(capture: Capture): void {
-    capture.invalidated = true;
-  }
-
   /**
    * Refuses a call that might wait for work that is only being captured, or bypass it. The refusal invalidates the
    * captures, unless they are relaxed.
@@ -164,14 +159,14 @@ export class Simulator extends SimulatorState {
     if (this.captureMode === CU_STREAM_CAPTURE_MODE.RELAXED) return;
     const strict = [...this.captures].filter(({ mode }) => mode !== CU_STREAM_CAPTURE_MODE.RELAXED);
     if (strict.length === 0) return;
-    for (const capture of strict) this.invalidate(capture);
+    for (const capture of strict) capture.invalidated = true;
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
 
   /** Refuses to wait for a stream whose work is only being captured. */
   refuseCapturing(stream: Stream): void {
     if (stream.capture === null) return;
-    this.invalidate(stream.capture.of);
+    stream.capture.of.invalidated = true;
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
 
@@ -206,7 +201,7 @@ export class Simulator extends SimulatorState {
     context.alive = false;
     this.contexts.delete(context.handle);
     for (const stream of context.streams) {
-      if (stream.capture !== null) this.invalidate(stream.capture.of);
+      if (stream.capture !== null) stream.capture.of.invalidated = true;
       stream.capture = null;
       this.streams.delete(stream.handle);
     }
@@ -228,7 +223,7 @@ export class Simulator extends SimulatorState {
   refuseImplicit(stream: Stream): void {
     const waiting = this.#capturesBehind(stream);
     if (waiting.length === 0) return;
-    for (const capture of waiting) this.invalidate(capture);
+    for (const capture of waiting) capture.invalidated = true;
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   }
 

@@ -169,7 +169,7 @@ export const simMutations: readonly Mutation[] = [
   ]),
   ...law("sim/streamCalls", [
     [
-      "      if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);\n",
+      "      if (stream.capture?.of.origin === stream) stream.capture.of.invalidated = true;\n",
       "",
       "A capture goes on without the stream that could end it.",
     ],
@@ -364,7 +364,7 @@ export const simMutations: readonly Mutation[] = [
   ]),
   ...law("sim/Simulator.destroy", [
     [
-      "      if (stream.capture !== null) this.invalidate(stream.capture.of);\n",
+      "      if (stream.capture !== null) stream.capture.of.invalidated = true;\n",
       "",
       "A capture goes on without the streams of a context that is gone.",
     ],

@@ -52,7 +52,7 @@ export function captureCalls(simulator: Simulator): CallTable<"capture"> {
       if (stream.capture === null) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_STATE);
       const { of, point } = stream.capture;
       if (of.origin !== stream) {
-        simulator.invalidate(of);
+        of.invalidated = true;
         throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
       }
       const joined = [...of.streams].every(({ capture }) => capture?.of !== of || isJoined(capture.point, point));

@@ -148,30 +148,27 @@ function transfer(
       else space.copy(run.to, run.from, run.bytes);
     }
   };
+  if (stream.capture !== null) return void simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEMCPY, copy);
   const { context } = stream;
-  const onHost = to.kind !== "device" && from.kind !== "device";
   const alwaysWaits = to.synchronizes || from.synchronizes;
-  if (stream.capture !== null) {
-    simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEMCPY, copy);
-    return;
-  }
   const isStagedNow = from.kind === "pageable" && (mode === "synchronous" || isStaged(simulator));
   if (to.kind === "device" && (isStagedNow || isReadAtOnce(stream, from.kind, bytes))) {
     // The source is read before the call returns; the rest of the copy may complete later.
     if (mode === "synchronous") simulator.hostWaits(context, simulator.enqueue(stream, () => {}));
     const staged = work.map((run) => {
       const part = new Uint8Array(run.bytes);
-      simulator.space.read(run.from, part);
+      space.read(run.from, part);
       return part;
     });
     const task = simulator.enqueue(stream, () => {
       simulator.clock += bytes * 1e-8;
-      work.forEach((run, i) => simulator.space.write(run.to, staged[i] ?? new Uint8Array()));
+      work.forEach((run, i) => space.write(run.to, staged[i] ?? new Uint8Array()));
     });
     if (alwaysWaits) simulator.hostWaits(context, task);
     return;
   }
   const task = simulator.enqueue(stream, copy);
+  const onHost = to.kind !== "device" && from.kind !== "device";
   const touchesHost = to.kind !== "device" || from.kind !== "device";
   const waits = mode === "synchronous" ? touchesHost : onHost || (to.kind === "pageable" && isStaged(simulator));
   if (waits || alwaysWaits) simulator.hostWaits(context, task);

@@ -74,9 +74,9 @@ function noteSeen(simulator: Simulator, { context, record }: Event): void {
 }
 
 /** Refuses to wait for an event recorded in a capture, and invalidates the capture. */
-function refuseCaptured(simulator: Simulator, { captured }: Event): void {
+function refuseCaptured({ captured }: Event): void {
   if (captured === null) return;
-  simulator.invalidate(captured.of);
+  captured.of.invalidated = true;
   throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
 }
 
@@ -118,7 +118,7 @@ export function eventCalls(simulator: Simulator): CallTable<"event"> {
     },
     cuEventQuery(handle) {
       const event = simulator.event(handle);
-      refuseCaptured(simulator, event);
+      refuseCaptured(event);
       simulator.refuseInCapture();
       if (event.record === null) return;
       const code = event.record.simulator.query(event.context, event.record.task);
@@ -127,7 +127,7 @@ export function eventCalls(simulator: Simulator): CallTable<"event"> {
     },
     cuEventSynchronize(handle) {
       const event = simulator.event(handle);
-      refuseCaptured(simulator, event);
+      refuseCaptured(event);
       simulator.refuseInCapture();
       simulator.hostWaits(event.context, taskOf(simulator, event));
       noteSeen(simulator, event);

@@ -34,7 +34,7 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       if (stream === stream.context.legacy || stream === stream.context.perThread) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
       }
-      if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);
+      if (stream.capture?.of.origin === stream) stream.capture.of.invalidated = true;
       simulator.streams.delete(handle);
       for (const pool of simulator.pools.values()) pool.orphan(stream, simulator.scheduler.lastId);
       const { streams, ending } = stream.context;
@@ -60,7 +60,7 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       const event = simulator.event(BigInt(eventHandle));
       if (flags === CU_EVENT_WAIT.EXTERNAL) throw unsimulated("events as nodes of graphs");
       if (flags !== CU_EVENT_WAIT.DEFAULT) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (stream.capture !== null || event.captured !== null) return join(simulator, stream, event);
+      if (stream.capture !== null || event.captured !== null) return join(stream, event);
       if (event.record === null) return; // never recorded: there is nothing to wait for
       simulator.enqueue(stream, () => {}, [taskOf(simulator, event)]);
     },
@@ -106,23 +106,23 @@ function awaited(stream: Stream): (Stream["tail"])[] {
 
 // law sim/join: sim/refusals
 /** Handles a wait in a capture, or for an event recorded in one: the stream joins the capture. */
-function join(simulator: Simulator, stream: Stream, event: Event): void {
+function join(stream: Stream, event: Event): void {
   const { capture } = stream;
   if (event.captured === null) {
     if (event.record === null || capture === null) return;
-    simulator.invalidate(capture.of);
+    capture.of.invalidated = true;
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
   }
   const { of, point } = event.captured;
   if (of.ended) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   if (stream === stream.context.legacy) {
-    simulator.invalidate(of);
+    of.invalidated = true;
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   }
   if (capture !== null && capture.of !== of) {
-    simulator.invalidate(of);
-    simulator.invalidate(capture.of);
+    of.invalidated = true;
+    capture.of.invalidated = true;
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_MERGE);
   }
   stream.capture = { of, point: [...new Set([...capture?.point ?? [], ...point])] };
