@@ -187,12 +187,14 @@ export class AddressSpace {
       view: (address, bytes, access) => {
         const owner = this.#deviceAt(address);
         const allocation = owner === null ? this.allocations.find(address) : owner.mapped.find(address);
-        const reason = refusal(allocation, address, bytes, context);
-        if (allocation === undefined || reason !== null) {
-          throw new IllegalAddressError(address, bytes, access, reason ?? "nothing is allocated there");
+        if (allocation === undefined) {
+          throw new IllegalAddressError(address, bytes, access, "nothing is allocated there");
         }
+        const reason = refusal(allocation, address, bytes, context);
+        if (reason !== null) throw new IllegalAddressError(address, bytes, access, reason);
         if (owner === null) {
-          return { bytes: this.#hostView(allocation), offset: Number(address - allocation.address) };
+          const view = this.#hostViews.getOrInsertComputed(allocation, viewOf);
+          return { bytes: view, offset: Number(address - allocation.address) };
         }
         const view = owner.memory.view(offsetOf(address), bytes);
         if (view === null) throw new IllegalAddressError(address, bytes, access, "it is not aligned");
@@ -220,10 +222,6 @@ export class AddressSpace {
   #deviceAt(address: bigint): Device | null {
     const span = spanOfAddress(address);
     return span === null ? null : this.#devices[span - this.#firstSpan] ?? null;
-  }
-
-  #hostView(allocation: Allocation): DataView<ArrayBuffer> {
-    return this.#hostViews.getOrInsertComputed(allocation, viewOf);
   }
 }
 
@@ -260,13 +258,8 @@ export function isReachable(allocation: Allocation, from: Context): boolean {
 }
 
 // law sim/refusal: sim/memory
-function refusal(
-  allocation: Allocation | undefined,
-  address: bigint,
-  bytes: number,
-  context: Context,
-): string | null {
-  if (allocation === undefined) return "nothing is allocated there";
+/** Why kernels of a context may not access bytes that begin in an allocation; null if they may. */
+function refusal(allocation: Allocation, address: bigint, bytes: number, context: Context): string | null {
   const end = allocation.address + BigInt(allocation.bytes);
   if (address + BigInt(bytes) > end) return `the allocation of ${allocation.bytes} bytes ends before`;
   if (!isReachable(allocation, context)) {

@@ -98,43 +98,8 @@ export class SimulatorState {
 
   /** Creates the state of idle devices. */
   constructor(options: SimulateOptions) {
-    this.options = {
-      devices: 1,
-      seed: 0,
-      schedule: "random",
-      memory: 8 * 2 ** 30,
-      poolsSupported: true,
-      driverVersion: 13050,
-      freesWait: true,
-      maxInstructions: 1e9,
-      loadPtx,
-      print: printToProcess,
-      canAccessPeer: (device, peer) => device !== peer,
-      ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
-    };
-    const { devices, memory, schedule, seed, maxInstructions } = this.options;
-    for (const [name, value] of Object.entries({ devices, memory })) {
-      if (!Number.isSafeInteger(value) || value < 0) throw cannot(`${name}: `, value, "an integer of at least 0");
-    }
-    if (devices > maxSpans) throw cannot("devices: ", devices, `at most ${maxSpans}, for which there are addresses`);
-    const { driverVersion, poolsSupported, freesWait, print, canAccessPeer } = this.options;
-    if (!Number.isSafeInteger(driverVersion) || driverVersion < 11000) {
-      throw cannot("driverVersion: ", driverVersion, "a version such as 13000");
-    }
-    checkBoolean("poolsSupported", poolsSupported);
-    checkBoolean("freesWait", freesWait);
-    for (const [name, value] of Object.entries({ print, canAccessPeer })) {
-      if (typeof value !== "function") {
-        throw new TypeError(`Cannot simulate ${name}: ${show(value)}: expected a function`);
-      }
-    }
-    if (!schedules.has(schedule)) {
-      throw new TypeError(`Cannot simulate the schedule ${show(schedule)}: expected ${[...schedules].join(", ")}`);
-    }
-    if (maxInstructions !== Infinity && (!Number.isSafeInteger(maxInstructions) || maxInstructions < 1)) {
-      throw cannot("maxInstructions: ", maxInstructions, "an integer of at least 1, or Infinity");
-    }
-    if (!Number.isSafeInteger(seed)) throw cannot("the seed ", seed, "an integer");
+    this.options = resolve(options);
+    const { devices, schedule, seed } = this.options;
     this.random = new Random(seed);
     this.scheduler = new Scheduler(schedule, new Random(seed ^ 0x5eed));
     const firstSpan = takeSpans(devices);
@@ -276,6 +241,48 @@ export class SimulatorState {
       graphPool: new GraphPool(segments),
     };
   }
+}
+
+/** Applies the defaults, and refuses values that cannot be simulated. */
+function resolve(options: SimulateOptions): Required<SimulateOptions> {
+  const resolved: Required<SimulateOptions> = {
+    devices: 1,
+    seed: 0,
+    schedule: "random",
+    memory: 8 * 2 ** 30,
+    poolsSupported: true,
+    driverVersion: 13050,
+    freesWait: true,
+    maxInstructions: 1e9,
+    loadPtx,
+    print: printToProcess,
+    canAccessPeer: (device, peer) => device !== peer,
+    ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+  };
+  const { devices, memory, driverVersion, schedule, seed, maxInstructions } = resolved;
+  const { poolsSupported, freesWait, print, canAccessPeer } = resolved;
+  for (const [name, value] of Object.entries({ devices, memory })) {
+    if (!Number.isSafeInteger(value) || value < 0) throw cannot(`${name}: `, value, "an integer of at least 0");
+  }
+  if (devices > maxSpans) throw cannot("devices: ", devices, `at most ${maxSpans}, for which there are addresses`);
+  if (!Number.isSafeInteger(driverVersion) || driverVersion < 11000) {
+    throw cannot("driverVersion: ", driverVersion, "a version such as 13000");
+  }
+  checkBoolean("poolsSupported", poolsSupported);
+  checkBoolean("freesWait", freesWait);
+  for (const [name, value] of Object.entries({ print, canAccessPeer })) {
+    if (typeof value !== "function") {
+      throw new TypeError(`Cannot simulate ${name}: ${show(value)}: expected a function`);
+    }
+  }
+  if (!schedules.has(schedule)) {
+    throw new TypeError(`Cannot simulate the schedule ${show(schedule)}: expected ${[...schedules].join(", ")}`);
+  }
+  if (maxInstructions !== Infinity && (!Number.isSafeInteger(maxInstructions) || maxInstructions < 1)) {
+    throw cannot("maxInstructions: ", maxInstructions, "an integer of at least 1, or Infinity");
+  }
+  if (!Number.isSafeInteger(seed)) throw cannot("the seed ", seed, "an integer");
+  return resolved;
 }
 
 /** The error for an option: a TypeError for anything but a number. @param what it, as it stands before its value */

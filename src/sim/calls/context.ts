@@ -15,7 +15,7 @@ import { recordTask, taskOf } from "./event.ts";
 export function contextCalls(simulator: Simulator): CallTable<"context"> {
   const { stack } = simulator;
   const primary = (device: number): Context => {
-    const context = simulator.primaries[simulator.device(device).ordinal];
+    const context = simulator.primaries[device];
     if (context === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
     return context;
   };

@@ -41,9 +41,7 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
     if (type !== CU_MEM_ALLOCATION_TYPE.PINNED) throw unsimulated("pools of managed memory");
   };
   const makeCurrent = (device: Device, pool: Pool): void => {
-    if (pool.ordinal !== device.ordinal || pool.destroyed || pool.origin !== null) {
-      throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-    }
+    if (pool.ordinal !== device.ordinal || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     device.currentPool = pool;
   };
   return {
@@ -168,7 +166,7 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
 // law sim/allocate: sim/driver
 function allocate(simulator: Simulator, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
   nativeView(out, 8);
-  if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  if (pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (stream.capture !== null) return writeWord(out, captureAllocation(simulator, stream, pool, size));
   if (size > 0n) simulator.refuseImplicit(stream); // before any memory is taken
   simulator.refuseInCapture();
@@ -193,9 +191,7 @@ function takeBlock(simulator: Simulator, bytes: number, pool: Pool, stream: Stre
   const preferReuse = simulator.options.schedule === "random" && simulator.random.chance(0.25);
   const block = pool.allocate(bytes, stream, preferReuse);
   if (block !== null) return block;
-  for (const context of simulator.contexts.values()) {
-    for (const task of simulator.tails(context)) simulator.scheduler.force(task);
-  }
+  for (const task of simulator.unfinished()) simulator.scheduler.force(task);
   for (const other of simulator.pools.values()) if (other.ordinal === pool.ordinal) other.trim(0n);
   return pool.allocate(bytes, stream, preferReuse);
 }

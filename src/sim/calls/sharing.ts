@@ -80,7 +80,7 @@ export function poolSharingCalls(simulator: Simulator): CallTable<"poolSharing">
       const pool = simulator.pool(handle);
       const name = fromHandle(new Uint8Array(nativeView(data, handleBytes).buffer));
       const { allocation: theirs, simulator: owner } = find(name, "pool memory");
-      if (pool.origin === null || pool.origin !== theirs.pool) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (pool.origin !== theirs.pool) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (owner.space.at(theirs.address) !== theirs) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // freed
       const before = imported.get(theirs);
       const ours = before !== undefined && simulator.space.at(before.address) === before
