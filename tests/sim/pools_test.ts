@@ -6,7 +6,6 @@ import {
   CU_MEM_LOCATION_TYPE,
   CU_MEMPOOL_ATTR,
   CUmemAccessDesc,
-  CUmemPoolProps,
   CUresult,
 } from "../../bindings/cuda_types.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
@@ -72,10 +71,7 @@ test("a pool that is destroyed returns its memory to the device, whatever it wou
           return free.value;
         };
         const before = unused();
-        const props = raw.arena.struct(CUmemPoolProps);
-        props.allocType = 1;
-        props.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
-        const pool = raw.word((out) => driver.pool.cuMemPoolCreate(out, props.$address));
+        const pool = raw.createPool();
         word.value = keep;
         raw.ok(driver.pool.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR.RELEASE_THRESHOLD, word.$address));
         const all = sizes.map((bytes) =>
@@ -137,10 +133,7 @@ test("a pool is destroyed only once the driver has finished with its frees, thos
       {
         using raw = new Raw(driver);
         raw.use(0);
-        const props = raw.arena.struct(CUmemPoolProps);
-        props.allocType = 1;
-        props.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
-        const pool = raw.word((out) => driver.pool.cuMemPoolCreate(out, props.$address));
+        const pool = raw.createPool();
         const stream = raw.word((out) => driver.stream.cuStreamCreate(out, 1));
         const [event, other] = [raw.event(), raw.stream(1)];
         const ptr = raw.word((out) => driver.pool.cuMemAllocFromPoolAsync(out, 64n, pool, stream));
@@ -182,10 +175,7 @@ test("memory that one pool keeps unused is given to another pool before an alloc
   const kept = raw.allocate(segmentBytes, stream);
   raw.ok(driver.pool.cuMemFreeAsync(kept, stream));
   raw.ok(driver.stream.cuStreamSynchronize(stream));
-  const props = raw.arena.struct(CUmemPoolProps);
-  props.allocType = 1;
-  props.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
-  const pool = raw.word((out) => driver.pool.cuMemPoolCreate(out, props.$address));
+  const pool = raw.createPool();
   raw.word((out) => driver.pool.cuMemAllocFromPoolAsync(out, BigInt(2 * segmentBytes), pool, stream));
   const out = raw.arena.out("ptr");
   assertEquals(driver.pool.cuMemAllocAsync(out.$address, 1n, stream), CUresult.CUDA_ERROR_OUT_OF_MEMORY);

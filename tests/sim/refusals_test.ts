@@ -1,16 +1,7 @@
 /** What the simulator must refuse: programs would rely on whatever it grants and a GPU refuses. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import {
-  CU_EVENT,
-  CU_MEM_ALLOCATION_TYPE,
-  CU_MEM_LOCATION_TYPE,
-  CU_MEMORYTYPE,
-  CU_MEMPOOL_ATTR,
-  CU_STREAM,
-  CUDA_MEMCPY3D_v2,
-  CUmemPoolProps,
-} from "../../bindings/cuda_types.ts";
+import { CU_EVENT, CU_MEMORYTYPE, CU_MEMPOOL_ATTR, CU_STREAM, CUDA_MEMCPY3D_v2 } from "../../bindings/cuda_types.ts";
 import { resultName } from "../../src/driver/driver.ts";
 import type { SimulateOptions } from "../../src/public/cuda.ts";
 import { type Schedule, simulateDriver } from "../../src/public/sim.ts";
@@ -54,11 +45,7 @@ test("a pool never exceeds its maximum size", () => {
   check(
     fc.property(fc.array(step, { minLength: 3, maxLength: 12 }), schedules, fc.nat(), (steps, schedule, seed) => {
       const { raw, driver, stream } = setUp({ schedule, seed });
-      const props = raw.arena.struct(CUmemPoolProps);
-      props.allocType = CU_MEM_ALLOCATION_TYPE.PINNED;
-      props.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
-      props.maxSize = most * mebibyte;
-      const pool = raw.word((out) => driver.pool.cuMemPoolCreate(out, props.$address));
+      const pool = raw.createPool({ maxSize: most * mebibyte });
       const out = raw.arena.out("u64");
       const live: { readonly address: bigint; readonly size: number }[] = [];
       let [refused, asked] = [0, 0];

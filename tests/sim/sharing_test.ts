@@ -1,7 +1,6 @@
 /** How the simulator answers invalid calls about other processes, and what it counts. */
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { test } from "node:test";
-import { CUmemPoolProps } from "../../bindings/cuda_types.ts";
 import { Cuda } from "../../mod.ts";
 import { resultName } from "../../src/driver/driver.ts";
 import { libc } from "../../src/ffi/libc.ts";
@@ -10,14 +9,6 @@ import { Raw } from "../support/raw_driver.ts";
 
 const fileDescriptor = 1;
 const fabric = 8;
-
-function pool(raw: Raw, handleTypes: number): bigint {
-  const props = raw.arena.struct(CUmemPoolProps);
-  props.allocType = 1;
-  props.handleTypes = handleTypes;
-  props.location.type = 1;
-  return raw.word((out) => raw.driver.pool.cuMemPoolCreate(out, props.$address));
-}
 
 function refused(code: number, name: string): void {
   assertEquals(resultName(code), `CUDA_ERROR_${name}`);
@@ -28,7 +19,7 @@ test("pools are exported only as the kind of handle that they were created for, 
   using raw = new Raw(simulated.driver);
   raw.use(0);
   const { poolSharing } = raw.driver;
-  const [shared, plain] = [pool(raw, fileDescriptor), pool(raw, 0)];
+  const [shared, plain] = [raw.createPool({ handleTypes: fileDescriptor }), raw.createPool()];
   const out = raw.arena.out("ptr");
   const export_ = poolSharing.cuMemPoolExportToShareableHandle;
   refused(export_(out.$address, plain, fileDescriptor, 0n), "INVALID_VALUE");

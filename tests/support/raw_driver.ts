@@ -4,7 +4,13 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { CU_MEM_ACCESS_FLAGS_PROT, CU_MEM_LOCATION_TYPE, CUmemAccessDesc } from "../../bindings/cuda_types.ts";
+import {
+  CU_MEM_ACCESS_FLAGS_PROT,
+  CU_MEM_ALLOCATION_TYPE,
+  CU_MEM_LOCATION_TYPE,
+  CUmemAccessDesc,
+  CUmemPoolProps,
+} from "../../bindings/cuda_types.ts";
 import { type CudaDriver, resultName } from "../../src/driver/driver.ts";
 import { NativeArena, type Out } from "../../src/ffi/arena.ts";
 import { libc } from "../../src/ffi/libc.ts";
@@ -81,6 +87,16 @@ export class Raw {
   /** Allocates from the current pool of the current context's device, in stream order. Not freed by `close`. */
   allocate(bytes: number, stream: bigint): bigint {
     return this.word((out) => this.driver.pool.cuMemAllocAsync(out, BigInt(bytes), stream));
+  }
+
+  /** A pool of the first device. Not destroyed by `close`. */
+  createPool({ handleTypes = 0, maxSize = 0 } = {}): bigint {
+    const props = this.arena.struct(CUmemPoolProps);
+    props.allocType = CU_MEM_ALLOCATION_TYPE.PINNED;
+    props.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+    props.handleTypes = handleTypes;
+    props.maxSize = maxSize;
+    return this.word((out) => this.driver.pool.cuMemPoolCreate(out, props.$address));
   }
 
   /** Page-locked host memory. */
