@@ -104,6 +104,7 @@ test("a stream known to be idle is not queried, if it is non-blocking and its ha
     () => stream.enqueue(() => CUresult.CUDA_SUCCESS),
     () => stream.record().close(),
     () => stream.wait(device.createStream({ nonBlocking: true })),
+    () => stream.capture(() => {}).close(),
   ];
   for (const way of ways) {
     stream.synchronize();
@@ -112,6 +113,7 @@ test("a stream known to be idle is not queried, if it is non-blocking and its ha
     while (!stream.isReady);
     assertEquals([stream.isReady, asked > 0], [true, true], `${way}`);
   }
+  assertEquals(questions(stream), 0, "none of them gives the handle out");
   void stream.handle;
   assertEquals(questions(stream), 5);
   undo();

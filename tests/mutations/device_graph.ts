@@ -107,9 +107,21 @@ export const deviceGraphMutations: readonly Mutation[] = [
   ...law("device/StreamCapture.finish", [
     ["    this.#ended = true;\n", "", "Ending twice releases twice."],
     [
-      "    runAll([...this.#streams.values()].map((stream) => () => stream.release()));\n",
+      "        ...[...this.#streams.values()].map((one) => () => one.release()),\n",
       "",
       "The streams of a capture are never destroyed.",
+    ],
+    [
+      "      if (out.value !== 0n) graph.cuGraphDestroy(out.value); // a stream could not be released\n",
+      "",
+      "A capture whose stream cannot be destroyed leaks its graph.",
+    ],
+  ]),
+  ...law("device/nameInCaptures", [
+    [
+      'stream.handleFor("use")',
+      "stream.handle",
+      "The driver is queried about an idle stream, because it was captured once.",
     ],
   ]),
   ...law("device/CudaGraph.constructor", [

@@ -220,9 +220,18 @@ export class StreamCapture {
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const stream = this.stream.orSuccessor;
-    const { device, handle } = stream;
-    const code = stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
-    runAll([...this.#streams.values()].map((stream) => () => stream.release()));
+    const handle = stream.handleFor("use");
+    const { capture, graph } = stream.device.driver;
+    let code = 0;
+    try {
+      runAll([
+        () => code = stream.enqueue(() => capture.cuStreamEndCapture(handle, out.$address)),
+        ...[...this.#streams.values()].map((one) => () => one.release()),
+      ]);
+    } catch (error) {
+      if (out.value !== 0n) graph.cuGraphDestroy(out.value); // a stream could not be released
+      throw error;
+    }
     return [code, out.value];
   }
 
@@ -231,12 +240,13 @@ export class StreamCapture {
   }
 }
 
+// law device/nameInCaptures: device/idle_streams
 /**
  * A name that is unique among the streams of a driver: several objects may stand for the same stream, and default
  * streams of different devices share handles.
  */
-function name({ device, handle }: CudaStream): string {
-  return `${device.ordinal} ${handle}`;
+function name(stream: CudaStream): string {
+  return `${stream.device.ordinal} ${stream.handleFor("use")}`;
 }
 
 /** See {@linkcode CudaStream.capture}. */

@@ -170,6 +170,32 @@ test("whatever fails while a graph is made, nothing of it is left and the stream
   }
 });
 
+test("whatever fails while a capture ends, its graph, its streams and its context are not left behind", () => {
+  const failures = {
+    cuStreamDestroy_v2: (device: CudaDevice) => device.createStream(), // of a stream that was closed meanwhile
+    cuCtxPushCurrent_v2: (device: CudaDevice) => device.perThreadStream,
+  } as const;
+  for (const [call, streamOf] of Object.entries(failures)) {
+    for (const end of ["end", "close"] as const) {
+      const cuda = Cuda.simulate();
+      const simulated = simulatorOf(cuda);
+      const stream = streamOf(cuda.device(0));
+      const side = cuda.device(0).createStream();
+      const capture = stream.beginCapture();
+      side.wait(stream);
+      stream.wait(side);
+      side.close();
+      simulated.failNth(call, 1, 999);
+      if (end === "end") assertThrows(() => capture.end(), CudaError, `${call} failed with CUDA_ERROR_UNKNOWN`);
+      else capture.close();
+      stream.close();
+      cuda.close();
+      const { graphs, contexts } = simulated.live;
+      assertEquals({ graphs, contexts }, { graphs: 0, contexts: 0 }, `${call}, ${end}`);
+    }
+  }
+});
+
 test("resources of captured work are released when the graph, all made from it and its launches are gone", async () => {
   interface Scene {
     readonly device: CudaDevice;
