@@ -29,13 +29,19 @@ export async function completion(stream: CudaStream, handle: bigint): Promise<vo
   }
   const wakeup = createWakeup();
   const { callback, argument } = wakeup;
+  let isTaken = false; // by the driver, which then owns the descriptor
   let passed: (() => void) | undefined;
-  const code = stream.enqueue(() => {
-    const launched = driver.stream.cuLaunchHostFunc(handle, callback, argument);
-    passed = observerOf(driver)?.mark(handle);
-    return launched;
-  });
-  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
+  try {
+    const code = stream.enqueue(() => {
+      const launched = driver.stream.cuLaunchHostFunc(handle, callback, argument);
+      isTaken = launched === CUresult.CUDA_SUCCESS;
+      passed = observerOf(driver)?.mark(handle);
+      return launched;
+    });
+    checkCuda(driver, "cuLaunchHostFunc", code);
+  } finally {
+    if (!isTaken) wakeup.cancel();
+  }
   // A failed context no longer calls host functions: without these checks the wait would never end.
   const { clearInterval, setInterval } = nodeBuiltin("node:timers");
   const watch = setInterval(() => hasFailed(stream, handle) && wakeup.abandon(), failureCheck);
@@ -44,7 +50,6 @@ export async function completion(stream: CudaStream, handle: bigint): Promise<vo
   } finally {
     clearInterval(watch);
   }
-  checkCuda(driver, "cuLaunchHostFunc", code);
   passed?.();
   if (isCapturing(driver)) return;
   // Whether later work is done as well is chance: the program has not waited for it.

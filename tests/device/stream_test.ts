@@ -161,7 +161,7 @@ test("a process that has waited for a stream is not kept alive", patiently, asyn
   const { code, stdout, stderr } = await runScript(new URL("./completed_child.ts", import.meta.url), {
     timeout: 20_000,
   });
-  assertEquals([code, stdout], [0, "done\n"], stderr);
+  assertEquals([code, stdout], [0, "cuCtxPushCurrent_v2\ndone\n"], stderr);
 });
 
 test(

@@ -31,13 +31,13 @@ export const deviceMutations: readonly Mutation[] = [
       "Work that has failed looks done.",
     ],
     [
-      '\n  checkCuda(driver, "cuLaunchHostFunc", code);\n',
+      '\n    checkCuda(driver, "cuLaunchHostFunc", code);\n',
       "",
       "A refused callback looks like finished work.",
     ],
     ["\n    clearInterval(watch);\n", "", "The process never exits, because a timer keeps checking the stream."],
     ["\n    await wakeup.signalled;\n", "", "The promise of completed() settles before the work is done."],
-    ["\n  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is awaited for ever."],
+    ["\n    if (!isTaken) wakeup.cancel();\n", "", "A callback that was not accepted keeps the process alive."],
     [
       "hasFailed(stream, handle) && wakeup.abandon()",
       "hasFailed(stream, handle) && wakeup.cancel()",
