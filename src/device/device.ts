@@ -185,10 +185,12 @@ export class CudaDevice {
     if (typeof work !== "function") throw noWork(this, work);
     const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.driver.context;
     this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));
+    this.#references.retain(); // the work may close what else retains it, and the Cuda
     try {
       return work();
     } finally {
       cuCtxPopCurrent_v2(this.#out.$address);
+      this.#references.release();
     }
   }
 
@@ -503,7 +505,12 @@ export class CudaDevice {
   // law device/CudaDevice.close: device/device, memory/memory_programs
   /** Releases the primary context, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
-    runAll([...this.#beforeClose.splice(0), () => this.#references.close()]);
+    runAll([
+      ...this.#beforeClose.splice(0),
+      // Not with the context, which another user may keep.
+      () => runAll(this.#spareEvents.splice(0).map((event) => () => event.close())),
+      () => this.#references.close(),
+    ]);
   }
 
   /**
@@ -519,12 +526,8 @@ export class CudaDevice {
   // law device/CudaDevice.release: device/device, memory/memory_programs, device/context
   #release(): void {
     for (const other of this.#freedOn) other.#finish();
-    try {
-      runAll(this.#spareEvents.splice(0).map((event) => () => event.close()));
-    } finally {
-      this.#primary.release();
-      this.#arena.close();
-    }
+    this.#primary.release();
+    this.#arena.close();
   }
 
   /** Waits for the context's work, if there is a context. Failed work counts as done, too. */

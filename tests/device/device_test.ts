@@ -279,3 +279,38 @@ test("closing continues past an object that cannot be closed: other devices and 
   assertEquals(closed, [0, 1, 2].flatMap((ordinal) => [`${ordinal} true`, `${ordinal} false`]));
   assertEquals(simulated.live.contexts, 0);
 });
+
+test("the events that have ordered streams end with their Cuda, also where another one keeps the context", () => {
+  const { cuda, simulated } = simulate(1);
+  assert(cuda.device(0).context !== 0n);
+  for (let i = 0; i < 3; i++) {
+    const other = Cuda.over(cuda.driver);
+    const [first, then] = [other.device(0).createStream(), other.device(0).createStream()];
+    then.wait(first);
+    assertEquals(simulated.live.events, 1);
+    for (const stream of [first, then]) stream.close();
+    other.close();
+    assertEquals([simulated.live.events, simulated.live.contexts], [0, 1]);
+  }
+  cuda.close();
+});
+
+// The driver wrote the popped context to memory that was freed with the device: Deno crashed.
+test("a context is released after a call in which its last user is closed, not while it is current", () => {
+  for (const isStream of [false, true]) {
+    const { cuda, simulated } = simulate(1);
+    const device = cuda.device(0);
+    const calls: string[] = [];
+    intercept(cuda.driver, "context", ({ cuCtxPopCurrent_v2, cuDevicePrimaryCtxRelease_v2 }) => ({
+      cuCtxPopCurrent_v2: (out) => (calls.push("pop"), cuCtxPopCurrent_v2(out)),
+      cuDevicePrimaryCtxRelease_v2: (ordinal) => (calls.push("release"), cuDevicePrimaryCtxRelease_v2(ordinal)),
+    }));
+    const stream = device.createStream();
+    if (isStream) cuda.close();
+    else stream.close();
+    calls.length = 0;
+    device.withContext(() => (isStream ? stream : cuda).close());
+    assertEquals(calls, isStream ? ["pop", "pop", "release"] : ["pop", "release"]);
+    assertEquals(simulated.live.contexts, 0);
+  }
+});

@@ -203,8 +203,7 @@ test("a failing call's error is thrown; nothing is left that the driver did not 
       simulated.runAll();
       const excused = releases[call] ?? [];
       for (const [what, count] of Object.entries(simulated.live)) {
-        // A context that stays keeps the event with which its device orders streams.
-        const alsoStays = excused.length > 0 && (what === "contexts" || what === "events");
+        const alsoStays = excused.length > 0 && what === "contexts";
         const allowed = alsoStays || excused.includes(what as keyof LiveObjects);
         if (!allowed) assertEquals([what, count], [what, before[what as keyof LiveObjects]], `${call} ${nth}`);
         else if (what !== "bytes") assert(count <= before[what as keyof LiveObjects] + 1, `${what}: ${count}`);

@@ -93,6 +93,11 @@ export const deviceMutations: readonly Mutation[] = [
       "",
       "The caller's context is no longer current after a call.",
     ],
+    [
+      "      cuCtxPopCurrent_v2(this.#out.$address);\n      this.#references.release();\n",
+      "      this.#references.release();\n      cuCtxPopCurrent_v2(this.#out.$address);\n",
+      "A context is destroyed while it is current, and the driver writes to memory that is freed.",
+    ],
   ]),
   ...law("device/CudaDevice.knownStream", [
     [" || this.#foreignHandle !== handle ||", " ||", "Asking for a stream by its handle returns a different stream."],
@@ -155,11 +160,16 @@ export const deviceMutations: readonly Mutation[] = [
     ["if (this.#references.isDestroyed) throw", "if (false) throw", "The driver writes to memory that is freed."],
   ]),
   ...law("device/CudaDevice.close", [
-    [", () => this.#references.close()", "", "The primary context is never released."],
+    ["      () => this.#references.close(),\n", "", "The primary context is never released."],
     [
-      "runAll([...this.#beforeClose.splice(0), () => this.#references.close()]);",
-      "for (const work of [...this.#beforeClose.splice(0), () => this.#references.close()]) work();",
-      "An object that cannot be closed keeps its device's context for ever.",
+      "      ...this.#beforeClose.splice(0),\n",
+      "      () => this.#beforeClose.splice(0).forEach((work) => work()),\n",
+      "An object that cannot be closed leaves others open.",
+    ],
+    [
+      "      () => runAll(this.#spareEvents.splice(0).map((event) => () => event.close())),\n",
+      "",
+      "Events pile up in a context that another library uses, too.",
     ],
   ]),
   ...law("device/ProgramCache", [
@@ -192,7 +202,7 @@ export const deviceMutations: readonly Mutation[] = [
       "",
       "A context is destroyed while another device's stream has yet to free its memory.",
     ],
-    ["      this.#primary.release();\n", "", "The primary context is never released."],
+    ["    this.#primary.release();\n", "", "The primary context is never released."],
   ]),
   ...law("device/EventState.close", [
     ["    destroy(this.#device, this.#handle);\n", "", "Events that are dropped without being closed pile up."],
