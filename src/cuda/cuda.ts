@@ -4,14 +4,13 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { isAddress, LibraryNotFoundError, NativeArena, openLibrary, runAll } from "../ffi/mod.ts";
+import { ffiPort, isAddress, LibraryNotFoundError, NativeArena, openLibrary, runAll } from "../ffi/mod.ts";
 import { checkMade, checkOptions, none, type OptionNames, show, showAs } from "../layout/mod.ts";
 import { CudaDevice, type PointerAttributes, PointerQuery } from "../device/mod.ts";
 import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda, observerOf } from "../driver/mod.ts";
-import { CausalityChecker, type CausalityReport, checkIsDriver } from "../checker/mod.ts";
+import { CausalityChecker, type CausalityReport, checkIsDriver, type CheckOptions } from "../checker/mod.ts";
 import { DeviceMemoryResource } from "../memory/mod.ts";
 import { simulateDriver, simulateOptionNames, type SimulateOptions } from "../sim/mod.ts";
-import { type CheckedOptions, checkIfWanted } from "./check_options.ts";
 
 /** What {@linkcode Cuda.probe} found. */
 export interface CudaProbe {
@@ -30,6 +29,15 @@ export interface DeviceOptions {
 }
 
 const deviceOptionNames: OptionNames<DeviceOptions> = { name: true };
+
+/** Whether to check, and how. */
+export interface CheckedOptions {
+  /**
+   * Whether the driver is checked, and how. Default: as set in the environment, `CAUSEWAY_CHECK=1` for everything,
+   * `CAUSEWAY_CHECK=order` for everything but leaks; otherwise, and for a driver that is passed in, unchecked.
+   */
+  readonly check?: boolean | CheckOptions;
+}
 
 const checkedOptionNames: OptionNames<CheckedOptions> = { check: true };
 
@@ -253,4 +261,15 @@ function explain(error: CudaError): string {
     default:
       return error.message;
   }
+}
+
+/** The driver to use for these options: the given one, or a checked one over it. */
+function checkIfWanted(driver: CudaDriver, { check }: CheckedOptions): CudaDriver {
+  const wanted = check ?? fromEnvironment();
+  return wanted === false ? driver : new CausalityChecker(driver, wanted === true ? {} : wanted).driver;
+}
+
+function fromEnvironment(): boolean | CheckOptions {
+  const value = ffiPort().env("CAUSEWAY_CHECK");
+  return value === "order" ? { leaks: false } : value === "1";
 }

@@ -7,5 +7,4 @@
  *
  * @module
  */
-export type { CheckedOptions } from "./check_options.ts";
-export { Cuda, type CudaProbe, type DeviceOptions } from "./cuda.ts";
+export { type CheckedOptions, Cuda, type CudaProbe, type DeviceOptions } from "./cuda.ts";

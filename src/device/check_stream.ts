@@ -21,10 +21,10 @@ export function checkStream(stream: CudaStream, device: CudaDevice, doing: strin
 /** Throws if a value is not a stream, or the stream is closed. See {@linkcode checkSameCuda}. */
 export function checkOpenStream(stream: CudaStream, doing: string): void {
   if (!(stream instanceof CudaStream)) throw noStream(stream, doing);
-  if (stream.isClosed) throw isClosed(stream, doing);
+  if (stream.isClosed) throw closedStream(stream, doing);
 }
 
-function isClosed({ name }: CudaStream, doing: string): TypeError {
+function closedStream({ name }: CudaStream, doing: string): TypeError {
   return new TypeError(`${doing}: expected an open one, got a closed CudaStream${quoted(name)}`);
 }
 

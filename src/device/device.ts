@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { describeDevice } from "./describe.ts";
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { NativeArena, runAll } from "../ffi/mod.ts";
 import {
@@ -15,6 +14,7 @@ import {
   none,
   quoted,
   showAs,
+  showBytes,
   showGiven,
 } from "../layout/mod.ts";
 import type { DeviceMemoryResource } from "../memory/mod.ts";
@@ -28,6 +28,7 @@ import { type CompileOptions, Program } from "./kernel/program.ts";
 import { PrimaryContext } from "./primary_context.ts";
 import { type DeviceAttribute, DeviceProperties, type PeerAttribute } from "./properties.ts";
 import { ReferenceCount } from "./reference_count.ts";
+import { besideCaptures } from "./relaxed_capture.ts";
 import { CudaStream } from "./stream.ts";
 
 /** Makes `device.memory`: memory is a room above, so the code that makes the device passes this in. */
@@ -136,7 +137,6 @@ export class CudaDevice {
   /** Whether this device can read and write another device's memory directly. */
   canAccessPeer(peer: CudaDevice): boolean {
     this.#checkPeer(peer, "query access to");
-    this.#checkThere();
     return this.#properties.canAccessPeer(peer.#properties);
   }
 
@@ -149,13 +149,13 @@ export class CudaDevice {
    */
   peerAttribute(name: PeerAttribute, peer: CudaDevice): number {
     this.#checkPeer(peer, "query the path to");
-    this.#checkThere();
     return this.#properties.peerAttribute(name, peer.#properties);
   }
 
   #checkPeer(peer: CudaDevice, doing: string): void {
     if (!(peer instanceof CudaDevice)) throw new TypeError(`Cannot ${doing} ${showGiven(peer)}: expected a device`);
     if (peer.driver !== this.driver) throw new TypeError(`Cannot ${doing} a device of another Cuda`);
+    this.#checkThere();
   }
 
   // law device/CudaDevice.isActive: device/device, memory/memory_programs
@@ -547,4 +547,18 @@ export class CudaDevice {
 
 function noWork(device: CudaDevice, given: unknown): TypeError {
   return new TypeError(`Cannot call ${showGiven(given)} in the context of ${device}: expected a function`);
+}
+
+// law device/describeDevice: public/inspect
+/**
+ * What the console shows: its number, names and memory. Memory in use is only shown if a context exists already, which
+ * the query needs.
+ */
+function describeDevice(device: CudaDevice): string {
+  const { ordinal, label, name } = device;
+  const what = `${ordinal}${quoted(label)}: ${name}`;
+  if (device.isClosed) return `${what}, closed`;
+  if (!device.isActive) return `${what}, ${showBytes(device.totalMemory)}, not in use`;
+  const { free, total } = besideCaptures(device.driver, () => device.memoryInfo());
+  return `${what}, ${showBytes(total - free)} of ${showBytes(total)} in use`;
 }

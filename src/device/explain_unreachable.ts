@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { checkCuda, CudaError, cudaError } from "../driver/mod.ts";
+import { checkCuda, CudaError, resultName } from "../driver/mod.ts";
 import { PointerQuery } from "./pointer_attributes.ts";
 import type { CudaStream } from "./stream.ts";
 
@@ -24,11 +24,10 @@ export function checkReached(stream: CudaStream, call: string, code: number, add
     for (const address of addresses) {
       const { kind, device: owner } = query.ask(address);
       if (kind !== "device" || owner === null || owner.ordinal === device.ordinal) continue;
-      const { codeName } = cudaError(driver, call, code);
       throw new CudaError(
         call,
         code,
-        codeName,
+        resultName(code),
         `${device}, the stream's device, has no access to memory of ${owner}. Use a ` +
           `stream of ${owner}, or grant access: resource.peerAccessibleBy.add(${device.ordinal})`,
       );

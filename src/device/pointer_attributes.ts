@@ -51,7 +51,7 @@ export class PointerQuery {
   ask(ptr: bigint): PointerAttributes {
     const { cuPointerGetAttributes } = this.#driver.pointer;
     const code = cuPointerGetAttributes(asked.length, this.#attributes, this.#places, ptr);
-    if (code !== 0) checkCuda(this.#driver, "cuPointerGetAttributes", code);
+    checkCuda(this.#driver, "cuPointerGetAttributes", code);
     const type = this.#answers.getUint32(0, true);
     if (type === 0) return { kind: "host", device: null };
     const isManaged = this.#answers.getUint8(8) !== 0; // a bool: one byte

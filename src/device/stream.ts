@@ -4,8 +4,14 @@
  * @module
  */
 import { checkMade, quoted, showAs, showGiven } from "../layout/mod.ts";
-import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
-import { ffiPort, isAddress } from "../ffi/mod.ts";
+import {
+  CU_STREAM,
+  CU_STREAM_CAPTURE_STATUS,
+  CU_STREAM_LEGACY,
+  CU_STREAM_PER_THREAD,
+  CUresult,
+} from "../../bindings/cuda_types.ts";
+import { ffiPort, isAddress, NativeArena } from "../ffi/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
 import { completion, query } from "./completion.ts";
 import { type CaptureOptions, captureWork, StreamCapture } from "./graph/capture.ts";
@@ -18,9 +24,7 @@ import { CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph/graph.ts";
 import { atNext } from "./implied_order.ts";
 import type { ReferenceCount } from "./reference_count.ts";
-import { recordWithin, waitWithin } from "./record_within.ts";
 import { internals, isDoneByPoll, type StreamInternals } from "./stream_internals.ts";
-import { isInCapture, isNonBlocking, priority } from "./stream_queries.ts";
 import { StreamState, type Successors } from "./stream_state.ts";
 
 /** A CUDA stream. */
@@ -36,7 +40,6 @@ export class CudaStream {
   readonly owner: unknown;
   readonly #handle: bigint;
   readonly #argument: bigint | number;
-  readonly #isDefault: boolean;
   /** The handle rounded to a number: numbers that differ are compared at once, and bigints take 8 ns in Deno. */
   readonly #rounded: number;
   readonly #isOwned: boolean;
@@ -47,6 +50,14 @@ export class CudaStream {
    * @internal
    */
   readonly isKnownNonBlocking: boolean;
+  /**
+   * Whether driver calls that name this stream always need the device's context to be current. On other streams they
+   * may return CUDA_ERROR_INVALID_CONTEXT. Lets callers inline `enqueue` on hot paths, where its closure would be
+   * measurable.
+   *
+   * @internal
+   */
+  readonly needsContext: boolean;
   readonly #references: ReferenceCount;
   readonly #state: StreamState;
   /** Whether it is closed or destroyed: one field, because every call checks it. */
@@ -66,7 +77,7 @@ export class CudaStream {
     this.#rounded = Number(state.handle);
     this.#argument = ffiPort().handle(state.handle);
     this.isKnownNonBlocking = state.isNonBlocking;
-    this.#isDefault = state.isDefault;
+    this.needsContext = state.isDefault;
     this.#isOwned = state.isOwned;
     this.#references = state.references;
     this.#state = state;
@@ -174,17 +185,6 @@ export class CudaStream {
     return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;
   }
 
-  /**
-   * Whether driver calls that name this stream always need the device's context to be current. On other streams they
-   * may return CUDA_ERROR_INVALID_CONTEXT. Lets callers inline `enqueue` on hot paths, where its closure would be
-   * measurable.
-   *
-   * @internal
-   */
-  get needsContext(): boolean {
-    return this.#isDefault;
-  }
-
   // law device/CudaStream.isLegacy: memory/beside_captures
   /**
    * Whether it is the legacy default stream, which waits for every blocking stream of its context and makes it wait.
@@ -203,7 +203,7 @@ export class CudaStream {
    */
   enqueue(call: () => number): number {
     this.#state.isIdle = false;
-    if (!this.#isDefault) {
+    if (!this.needsContext) {
       const code = call();
       if (code !== NEEDS_CONTEXT) return code;
     }
@@ -278,7 +278,7 @@ export class CudaStream {
   #mark(event: CudaEvent): void {
     const { event: events } = this.device.driver;
     this.#state.isIdle = false;
-    const code = this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord(event.argumentFor("record"), this.#argument);
+    const code = this.needsContext ? NEEDS_CONTEXT : events.cuEventRecord(event.argumentFor("record"), this.#argument);
     if (code !== CUresult.CUDA_SUCCESS) recordWithin(this, event, code);
     noteRecord(event, this);
   }
@@ -288,7 +288,7 @@ export class CudaStream {
   #waitFor(event: CudaEvent): void {
     const { stream: streams } = this.device.driver;
     this.#state.isIdle = false;
-    const code = this.#isDefault
+    const code = this.needsContext
       ? NEEDS_CONTEXT
       : streams.cuStreamWaitEvent(this.#argument, event.argumentFor("wait for"), 0);
     if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);
@@ -327,7 +327,8 @@ export class CudaStream {
 
   /** Whether the stream takes part in a capture, by any library. */
   get isCapturing(): boolean {
-    return isInCapture(this, this.#open("ask"));
+    const { cuStreamIsCapturing } = this.device.driver.capture;
+    return this.#ask("cuStreamIsCapturing", cuStreamIsCapturing) !== CU_STREAM_CAPTURE_STATUS.NONE;
   }
 
   /** The name set by `createStream({ name })`, which errors and reports show; null if it has none. */
@@ -409,12 +410,21 @@ export class CudaStream {
 
   /** Its priority: see {@linkcode CudaDevice.priorityRange}. */
   get priority(): number {
-    return priority(this, this.#open("ask"));
+    return this.#ask("cuStreamGetPriority", this.device.driver.stream.cuStreamGetPriority);
   }
 
   /** Whether it ignores the legacy default stream, instead of waiting for it and making it wait. */
   get isNonBlocking(): boolean {
-    return isNonBlocking(this, this.#open("ask"));
+    return (this.#ask("cuStreamGetFlags", this.device.driver.stream.cuStreamGetFlags) & CU_STREAM.NON_BLOCKING) !== 0;
+  }
+
+  /** Queries the driver for a numeric property, which it writes to `out`. */
+  #ask(name: string, query: (stream: bigint, out: bigint) => number): number {
+    const handle = this.#open("ask");
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    checkCuda(this.device.driver, name, this.enqueue(() => query(handle, out.$address)));
+    return out.value;
   }
 
   // law device/CudaStream.isDone: device/stream, memory/memory_programs, sim/behaviours, order/pageable_in_use
@@ -513,4 +523,27 @@ export class CudaStream {
 
 function noEvent(doing: string, given: unknown): TypeError {
   return new TypeError(`Cannot ${doing}, got ${showGiven(given)}`);
+}
+
+// law device/recordWithin: device/stream, memory/memory_programs, sim/behaviours
+/**
+ * Records an event after the first attempt failed. Not a part of `record`, which is small enough to be inlined; nor is
+ * the next function a part of `wait`.
+ *
+ * @param first the driver's result of that attempt
+ */
+function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
+  const { driver } = device;
+  const event = marked.argumentFor("record");
+  const again = () => driver.event.cuEventRecord(event, stream);
+  checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);
+}
+
+// law device/waitWithin: device/stream, memory/memory_programs, sim/behaviours
+/** Makes a stream wait after the first attempt failed. @param first the driver's result of that attempt */
+function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent, first: number): void {
+  const { driver } = device;
+  const event = awaited.argumentFor("wait for");
+  const again = () => driver.stream.cuStreamWaitEvent(stream, event, 0);
+  checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);
 }

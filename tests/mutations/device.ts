@@ -461,7 +461,7 @@ export const deviceMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("device/CudaStream.enqueue", [
-    ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is mistaken for that of the current context."],
+    ["    if (!this.needsContext) {\n", "    {\n", "A default stream is mistaken for that of the current context."],
     [
       "      if (code !== NEEDS_CONTEXT) return code;\n",
       "      return code;\n",
@@ -524,12 +524,12 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.mark", [
     [
-      'this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord(event.argumentFor("record"), this.#argument);',
+      'this.needsContext ? NEEDS_CONTEXT : events.cuEventRecord(event.argumentFor("record"), this.#argument);',
       "0;",
       "An event marks nothing.",
     ],
     [
-      "this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord",
+      "this.needsContext ? NEEDS_CONTEXT : events.cuEventRecord",
       "events.cuEventRecord",
       "An event is recorded on the default stream of another device.",
     ],
@@ -546,7 +546,7 @@ export const deviceMutations: readonly Mutation[] = [
       "A stream does not wait for an event.",
     ],
     [
-      "    const code = this.#isDefault\n      ? NEEDS_CONTEXT\n      : streams",
+      "    const code = this.needsContext\n      ? NEEDS_CONTEXT\n      : streams",
       "    const code = streams",
       "The default stream of another device waits instead.",
     ],
