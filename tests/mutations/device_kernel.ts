@@ -8,6 +8,13 @@ export const deviceKernelMutations: readonly Mutation[] = [
     ["mayUseFiles(place)", 'mayUseFiles("/")', "A program that may use the cache's folder alone compiles each time."],
     [' || place === "off"', "", "A cache that is off is a folder."],
   ]),
+  ...law("device/cached", [
+    [
+      "      rmSync(temporary, { force: true }); // what a full disk has left of it\n",
+      "",
+      "Each program that cannot be kept leaves a file in the cache's folder.",
+    ],
+  ]),
   ...law("device/withoutDigest", [
     [
       'if (digest.some((byte, i) => byte !== file[i])) throw new Error("damaged");',

@@ -19,6 +19,7 @@ function folder(): string | null {
   return place === "" || place === "off" || !port.mayUseFiles(place) ? null : place;
 }
 
+// law device/cached: device/kernel/compiler
 /**
  * Returns code from the cache, or makes it and stores it there.
  *
@@ -27,7 +28,7 @@ function folder(): string | null {
 export function cached(key: readonly string[], make: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const place = folder();
   if (place === null) return make();
-  const { mkdirSync, readFileSync, renameSync, writeFileSync } = nodeBuiltin("node:fs");
+  const { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } = nodeBuiltin("node:fs");
   const digest = sha256(JSON.stringify(key)).toHex();
   const file = `${place}/${digest}`;
   try {
@@ -39,8 +40,12 @@ export function cached(key: readonly string[], make: () => Uint8Array<ArrayBuffe
   try {
     mkdirSync(place, { recursive: true });
     const temporary = `${file}.${crypto.randomUUID()}`;
-    writeFileSync(temporary, withDigest(code));
-    renameSync(temporary, file); // atomic, also for another process that reads now
+    try {
+      writeFileSync(temporary, withDigest(code));
+      renameSync(temporary, file); // atomic, also for another process that reads now
+    } finally {
+      rmSync(temporary, { force: true }); // what a full disk has left of it
+    }
   } catch {
     // A full disk or an unwritable folder only costs time at the next start.
   }

@@ -1,6 +1,6 @@
 /** CUDA C++ is compiled without a GPU, and the compiled program is cached. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -159,6 +159,22 @@ test("code is generated once per key, and again if the file is damaged", () => {
 });
 
 // The cache was not used unless all of the disk could be.
+test("code that cannot be kept leaves no file behind", () => {
+  const folder = scratchFolder();
+  setCache(folder);
+  try {
+    const make = () => Uint8Array.of(1, 2, 3);
+    cached(["key"], make);
+    const [file = ""] = readdirSync(folder);
+    rmSync(join(folder, file));
+    mkdirSync(join(folder, file)); // no file can be moved there
+    assertEquals(cached(["key"], make), make());
+    assertEquals(readdirSync(folder), [file]);
+  } finally {
+    setCache("off");
+  }
+});
+
 test("Deno's program has a cache if it may use that folder, and does without one otherwise", async () => {
   const folder = scratchFolder();
   const script = new URL("./cached_child.ts", import.meta.url);
