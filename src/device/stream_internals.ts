@@ -38,6 +38,8 @@ export interface StreamInternals {
   beforeClose: (() => void) | null;
   /** Whether its user has closed it, or dropped it and it was collected. */
   readonly isClosedByUser: boolean;
+  /** Whether it is one of ours, in the device's primary context; a foreign stream may be in any other. */
+  readonly isOwned: boolean;
   /** Whether the handle is valid until the stream is closed here: a foreign stream may be destroyed at any time. */
   readonly isHandleStable: boolean;
   /**

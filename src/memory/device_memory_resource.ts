@@ -17,7 +17,7 @@ import {
 import { checkCuda, checkRelease, CudaError, NEEDS_CONTEXT } from "../driver/mod.ts";
 import type { FileDescriptor } from "../unix/mod.ts";
 import { checkOptions, none, showAs } from "../layout/mod.ts";
-import { reclaim, whenUnblocked } from "../order/mod.ts";
+import { reclaim, waitIfElsewhere, whenUnblocked } from "../order/mod.ts";
 import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, describePool, maxSizeOf, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
@@ -27,7 +27,8 @@ import { importBufferOptionNames, type ImportBufferOptions, importPoolMemory } f
 
 /**
  * Allocates from a memory pool of a device, in stream order: work enqueued after the allocation may use the memory, and
- * it is freed after the work that was enqueued before the buffer was closed. The host never waits.
+ * it is freed after the work that was enqueued before the buffer was closed. The host waits only
+ * when memory of a pool of its own is freed on a foreign stream of another context than the device's primary one.
  *
  * @example
  * ```ts ignore
@@ -257,6 +258,7 @@ function returnToPool(ptr: bigint, home: CudaStream | null, pool: MemoryPool): v
 function returnOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
   try {
     if (ptr !== 0n) freeInOrder(ptr, last);
+    if (pool.isOwned) waitIfElsewhere(last);
   } finally {
     pool.release(last);
   }

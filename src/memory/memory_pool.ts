@@ -127,6 +127,8 @@ function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): v
  * after the stream was destroyed. Once a first event has passed, so have the frees, and streams that are destroyed from
  * then on have none; the second event comes after those that were destroyed while the first was pending.
  *
+ * Frees of a pool of our own in another library's contexts are done by now: see `waitIfElsewhere`.
+ *
  * @param devices those on whose streams memory of the pool was freed
  */
 function afterFrees(devices: readonly CudaDevice[], destroy: () => void): void {

@@ -5,11 +5,13 @@
  *
  * @module
  */
+import { CUresult } from "../../bindings/cuda_types.ts";
 import { failuresOf, nodeBuiltin, reportUncaught, runAll, throwFirst } from "../ffi/mod.ts";
 import {
   type CudaDevice,
   type CudaEvent,
   type CudaStream,
+  internals,
   isBlockedByCapture,
   isCapturing,
   isDoneByPoll,
@@ -247,6 +249,24 @@ export function waitForEnd(stream: CudaStream): void {
     if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
   }
   if (!stream.isKnownNonBlocking) waitForDevice(stream.device);
+}
+
+// law order/waitIfElsewhere: memory/memory_pool
+/**
+ * After memory of a pool of our own was freed on a stream: makes the host wait for the stream if it is a foreign one of
+ * another context than the device's primary one. The pool must not be destroyed before the driver has finished with the
+ * free. Events of the primary context do not tell, and the stream's owner may destroy it, and its context, at any time.
+ */
+export function waitIfElsewhere(stream: CudaStream): void {
+  if (stream[internals].isOwned || stream.needsContext) return;
+  const { device, device: { driver, outParameter } } = stream;
+  const code = driver.stream.cuStreamGetCtx(stream.handleFor("ask"), outParameter.$address);
+  if (code === CUresult.CUDA_SUCCESS && outParameter.value === device.context) return;
+  try {
+    stream.synchronize();
+  } catch (error) {
+    if (!isSticky(error)) throw error;
+  }
 }
 
 // law order/freeAfterAll: order/deferred_free

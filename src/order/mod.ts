@@ -14,6 +14,7 @@
  *   order the home stream behind everything that the consumer may have enqueued, and then ends the export, which unpins
  *   the buffer. So the free, which runs on the buffer's home stream, comes after the consumer's work;
  * - before an import is returned to its producer: `hostWaitsBeforeReturn`;
+ * - a free that no event of ours can follow is awaited by `waitIfElsewhere`, before its pool is destroyed;
  * - memory that the driver does not free in stream order is freed by `freeAfter` (`deferred_free.ts`), once the work
  *   before it is done; ordinary memory that a copy uses is pinned meanwhile (`pageable_in_use.ts`).
  *
@@ -23,7 +24,16 @@
  * @module
  */
 export { canReach, hasAccess } from "./can_reach.ts";
-export { freeAfter, freeAfterAll, isOver, markEnd, pollIfFew, waitForEnd, whenUnblocked } from "./deferred_free.ts";
+export {
+  freeAfter,
+  freeAfterAll,
+  isOver,
+  markEnd,
+  pollIfFew,
+  waitForEnd,
+  waitIfElsewhere,
+  whenUnblocked,
+} from "./deferred_free.ts";
 export { ExchangeError } from "./exchange_error.ts";
 export { addExport, alsoPoll, type ExportEntry, type LiveExport, pollExport, pollIfMany } from "./exports.ts";
 export { noteElementAccess } from "./host_access.ts";

@@ -6,6 +6,7 @@ import { MemoryPool } from "../../src/public/cuda.ts";
 import { Cuda, CudaError, DeviceMemoryResource, type MemoryBuffer } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
+import { otherContext } from "../support/other_context.ts";
 import { check, fc } from "../support/property.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
@@ -141,4 +142,52 @@ test("a pool is destroyed when the frees of its memory are done, on streams of w
   assertEquals(simulated.live.pools, 1);
   drainFrees();
   assertEquals([simulated.live.pools, simulated.live.contexts, simulated.live.queued], [0, 0, 0]);
+});
+
+test("a pool's end comes after frees on a stream of another library's context, whatever becomes of the stream", () => {
+  for (const isDestroyed of [false, true]) {
+    const { cuda, simulated, device } = setUp();
+    {
+      using other = otherContext(device);
+      const { stream } = other;
+      const resource = new DeviceMemoryResource(device, {});
+      const buffer = resource.allocate(64, { stream });
+      buffer.fill(1, { stream });
+      buffer.close();
+      if (isDestroyed) assertEquals(cuda.driver.stream.cuStreamDestroy_v2(stream.handle), 0);
+      resource.close();
+      drainFrees();
+      assertEquals(simulated.calls("cuMemPoolDestroy"), 1);
+      assertEquals(simulated.live.pools, 0, isDestroyed ? "its stream was destroyed" : "its stream lives");
+    }
+    cuda.close();
+    assertEquals(simulated.live.contexts, 0);
+  }
+});
+
+test("a free on a stream of the primary context makes no host wait, and only a foreign one is asked where it is", () => {
+  const { simulated, device } = setUp();
+  using own = device.createStream();
+  using resource = new DeviceMemoryResource(device, {});
+  const calls = ["cuStreamGetCtx", "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"] as const;
+  const count = () => calls.map((call) => simulated.calls(call));
+  for (const stream of [own, device.defaultStream, device.perThreadStream, device.foreignStream(own.handle)]) {
+    assertEquals(count(), [0, 0, 0, 0]);
+    const buffer = resource.allocate(64, { stream });
+    buffer.fill(1, { stream });
+    buffer.close();
+  }
+  assertEquals(count(), [1, 0, 0, 0]);
+});
+
+test("memory is freed on a stream of another library's context even if that is lost", () => {
+  const { simulated, device } = setUp();
+  using other = otherContext(device);
+  const { stream } = other;
+  using resource = new DeviceMemoryResource(device, {});
+  const [buffer, last] = [resource.allocate(64, { stream }), resource.allocate(64, { stream })];
+  simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  buffer.close();
+  simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => last.close(), CudaError, "CUDA_ERROR_UNKNOWN");
 });

@@ -117,6 +117,11 @@ export const memoryResourcesMutations: readonly Mutation[] = [
     ["    if (ptr !== 0n) freeInOrder(ptr, last);\n", "", "Memory is never freed."],
     ["if (ptr !== 0n) freeInOrder(ptr, last", "freeInOrder(ptr, last", "The driver is asked to free nothing."],
     ["    pool.release(last);\n", "", "A pool and its device are never released."],
+    [
+      "    if (pool.isOwned) waitIfElsewhere(last);\n",
+      "",
+      "A pool is destroyed before a free in another context is done.",
+    ],
   ]),
   ...law("memory/freeInOrder", [
     [

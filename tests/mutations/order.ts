@@ -111,6 +111,18 @@ export const orderMutations: readonly Mutation[] = [
       "The context is destroyed before the event that says when to free.",
     ],
   ]),
+  ...law("order/waitIfElsewhere", [
+    ["stream[internals].isOwned || ", "", "Each free on a stream of our own makes one more call to the driver."],
+    [" || stream.needsContext", "", "Each free on a default stream makes the host wait."],
+    ["    stream.synchronize();\n", "", "A pool is destroyed before a free in another context is done."],
+    [
+      "  if (code === CUresult.CUDA_SUCCESS && outParameter.value === device.context) return;\n",
+      "",
+      "The host waits at every free on a foreign stream.",
+    ],
+    ["if (!isSticky(error)) throw error", "throw error", "Closing hides the error that lost the context."],
+    ["if (!isSticky(error)) throw error", "return", "A free that is not awaited goes unnoticed."],
+  ]),
   ...law("order/waitForEnd", [
     [
       "    stream.synchronize(); // reports the error, if the cause is something else\n",

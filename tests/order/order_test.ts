@@ -6,7 +6,7 @@ import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   CudaError,
-  CudaStream,
+  type CudaStream,
   DeviceMemoryResource,
   ManagedMemoryResource,
   MemoryBuffer,
@@ -15,7 +15,7 @@ import {
 } from "../../mod.ts";
 import { consumerWaits, hostWaitsBeforeReturn, producerWaits, recordReady } from "../../src/order/waits.ts";
 import { ReleaseOrder } from "../../src/order/release_order.ts";
-import { NativeArena } from "../../src/ffi/arena.ts";
+import { otherContext } from "../support/other_context.ts";
 import { check, fc } from "../support/property.ts";
 import { simulatorOf } from "../support/simulator_of.ts";
 
@@ -177,14 +177,8 @@ test("foreign memory is returned after all that its home would wait for, the def
 
 test("a consumer may work in a context of its own, whose streams take no event of ours", () => {
   const { device, pinned, streams: [home = device.defaultStream] } = setUp();
-  const { context, stream } = device.driver;
-  using arena = new NativeArena();
-  const out = arena.out("ptr");
-  assertEquals(context.cuCtxCreate_v2(out.$address, 0, 0), 0);
-  const own = out.value;
-  assertEquals(stream.cuStreamCreate(out.$address, 1), 0);
-  assertEquals(context.cuCtxPopCurrent_v2(arena.out("ptr").$address), 0);
-  const theirs = CudaStream.fromHandle(device, out.value);
+  using other = otherContext(device);
+  const { stream: theirs } = other;
   using flag = pinned.allocate(1);
   const seen = flag.bytes().fill(0);
   for (const order of [hostWaitsBeforeReturn, (consumer: CudaStream) => producerWaits(consumer, home)]) {
@@ -193,7 +187,6 @@ test("a consumer may work in a context of its own, whose streams take no event o
     order(theirs);
     assertEquals([...seen], [5]);
   }
-  assertEquals(context.cuCtxDestroy_v2(own), 0);
 });
 
 test("one event comes after the homes of any buffers, and leaves nothing behind", () => {
