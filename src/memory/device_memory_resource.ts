@@ -164,10 +164,10 @@ export class DeviceMemoryResource extends MemoryResource {
     reclaim();
     refuseCapture(stream, bytes);
     pool.retain();
-    let ptr = 0n;
+    let buffer: MemoryBuffer;
     try {
-      if (bytes > 0) ptr = this.#allocate(bytes, handle, stream);
-      const buffer = MemoryBuffer.fromForeign(
+      const ptr = bytes === 0 ? 0n : this.#allocate(bytes, handle, stream);
+      buffer = MemoryBuffer.fromForeign(
         ptr,
         bytes,
         device,
@@ -179,11 +179,11 @@ export class DeviceMemoryResource extends MemoryResource {
         this.#describe,
         pool,
       );
-      return options.name === undefined ? buffer : named(buffer, options);
     } catch (error) {
       pool.release(null);
       throw error;
     }
+    return named(buffer, options); // a name that is refused closes it, which releases the pool
   }
 
   // law memory/DeviceMemoryResource.close: memory/device_memory_resource, order/deferred_free, memory/memory_pool,

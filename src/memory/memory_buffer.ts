@@ -363,10 +363,13 @@ export class MemoryBuffer {
     if (this.#state.closed) throw this.#closed("give a home stream to");
     const before = this.stream;
     if (before === stream && stream !== null) return;
+    const isFirst = this.#state.free === freeNothing && this.#state.stream === null;
     const device = this.driven ?? before?.device;
     if (device === undefined) checkOpenStream(stream, "Cannot give a buffer a home stream");
     else checkStream(stream, device, "Cannot give a buffer a home stream");
     moveHome(this.#state, before, stream);
+    // Memory that is not freed here has a home that it retains from now on, and need not be closed all the same.
+    if (isFirst) freeIfDropped(this, this.#state);
   }
 
   /** Whether `close` has been called. */

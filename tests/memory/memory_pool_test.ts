@@ -125,6 +125,19 @@ test("a pool lives as long as its last buffer, and its device as long as the poo
   );
 });
 
+test("an allocation whose name is refused leaves the pool to its other buffers", () => {
+  const { cuda, simulated, device } = setUp();
+  const resource = new DeviceMemoryResource(device, {});
+  const buffer = resource.allocate(64);
+  assertThrows(() => resource.allocate(64, { name: "" }), TypeError, "name");
+  for (const one of [resource, cuda]) one.close();
+  drainFrees();
+  assertEquals([simulated.live.pools, simulated.live.contexts], [1, 1]);
+  buffer.close();
+  drainFrees();
+  assertEquals([simulated.live.pools, simulated.live.contexts], [0, 0]);
+});
+
 // libcuda never frees a pool that is destroyed earlier, and neither does the simulator.
 test("a pool is destroyed when the frees of its memory are done, on streams of whatever device, and not before", () => {
   const cuda = Cuda.simulate({ devices: 2, schedule: "latest" });

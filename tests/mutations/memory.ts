@@ -154,6 +154,11 @@ export const memoryMutations: readonly Mutation[] = [
   ...law("memory/MemoryBuffer.used", [
     ["if (!this.#readonly) return", "return", "Memory that others assume constant is written to."],
     ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
+    [
+      "    if (isFirst) freeIfDropped(this, this.#state);\n",
+      "",
+      "A stream that was made the home of foreign memory is never destroyed if the buffer is dropped.",
+    ],
     [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred can no longer be viewed."],
     ["    if (closed) throw this.#closed(doing);\n", "", "The address of freed memory is returned."],
     [

@@ -68,7 +68,7 @@ export const memoryResourcesMutations: readonly Mutation[] = [
       "A pool is never released after a failed allocation.",
     ],
     ["    pool.retain();\n", "", "A pool is destroyed while it has buffers."],
-    ["      if (bytes > 0) ptr =", "      ptr =", "The driver is asked for no bytes."],
+    ["bytes === 0 ? 0n : this.#allocate(", "this.#allocate(", "The driver is asked for no bytes."],
   ]),
   ...law("memory/DeviceMemoryResource.close", [
     ["  close(): void {\n    this.pool.close();\n", "  close(): void {\n", "Pools pile up."],
