@@ -356,6 +356,7 @@ export class MemoryBuffer {
 
   /**
    * Changes the home stream, on which the buffer will be freed. Work on the old one comes before work on the new one.
+   * The buffer retains the stream until it is closed or collected.
    *
    * @throws {TypeError} if the buffer or the stream is closed
    */
@@ -368,7 +369,7 @@ export class MemoryBuffer {
     if (device === undefined) checkOpenStream(stream, "Cannot give a buffer a home stream");
     else checkStream(stream, device, "Cannot give a buffer a home stream");
     moveHome(this.#state, before, stream);
-    // Memory that is not freed here has a home that it retains from now on, and need not be closed all the same.
+    // A buffer over memory that is not freed here need not be closed, but from now on it retains a stream.
     if (isFirst) freeIfDropped(this, this.#state);
   }
 

@@ -11,6 +11,7 @@ import { DeviceMemoryResource } from "../../src/memory/device_memory_resource.ts
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { recordingDevice } from "../support/recording_driver.ts";
+import { collectGarbage } from "../support/collect.ts";
 import { check, fc } from "../support/property.ts";
 
 /** A buffer and its state in the model. */
@@ -366,4 +367,19 @@ test("a buffer that a getter of the options closes is neither copied nor copied 
     TypeError,
     "Cannot copy from a closed MemoryBuffer",
   );
+});
+
+test("a buffer over foreign memory that is dropped releases the home that it was given", async () => {
+  const cuda = Cuda.simulate();
+  const simulated = SimulatedDriver.of(cuda.driver);
+  const device = cuda.device(0);
+  const streams = Array.from({ length: 20 }, () => device.createStream());
+  streams.forEach((stream, i) => {
+    const buffer = MemoryBuffer.fromPointer(64n, 8, { device });
+    for (const home of [stream, streams[i - 1] ?? stream, stream]) buffer.setHomeStream(home);
+  });
+  for (const one of [...streams, cuda]) one.close();
+  assertEquals(simulated?.live.streams, 20);
+  for (let round = 0; round < 20 && simulated?.live.streams !== 0; round++) await collectGarbage();
+  assertEquals([simulated?.live.streams, simulated?.live.contexts], [0, 0]);
 });
