@@ -128,7 +128,17 @@ export const memorySharingMutations: readonly Mutation[] = [
   ]),
   ...law("memory/MemoryChannel.post", [
     ["this.#sent.then(() => ", "Promise.resolve().then(() => ", "A message names a mark that comes after it."],
-    ["    this.#sent = sent.catch(() => {});\n", "", "The same."],
+    [
+      "    this.#sent = sent.catch(() => {}).finally(() => {\n      this.#unsent--;\n      this.#endIfUnused();\n    });\n",
+      "    sent.catch(() => {}).finally(() => {\n      this.#unsent--;\n      this.#endIfUnused();\n    });\n",
+      "The same.",
+    ],
+    [
+      "    this.#unsent++;\n",
+      "    this.#unsent += 0;\n",
+      "A channel that is closed does not send what was passed to it before.",
+    ],
+    ["      this.#unsent--;\n", "", "The connection of a closed channel never ends."],
   ]),
   ...law("memory/MemoryChannel.send", [
     [

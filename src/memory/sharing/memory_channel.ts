@@ -72,7 +72,7 @@ export class MemoryChannel {
   #news = Promise.withResolvers<void>();
   /** Settles once all messages so far have been sent, or cannot be. */
   #sent: Promise<void> = Promise.resolve();
-  /** Replies that are not sent yet, and marks in replies whose events the other end has not opened yet. */
+  /** Messages that are not sent yet, and marks in replies whose events the other end has not opened yet. */
   #unsent = 0;
   #unlearned = 0;
   #closed = false;
@@ -167,8 +167,8 @@ export class MemoryChannel {
   // law memory/MemoryChannel.close: memory/sharing/memory_channel, checker/lifetime
   /**
    * Closes the channel: at once for its user and for the other end, which receives the values sent and then undefined.
-   * The connection closes when everything sent over it in either direction has been returned, and keeps the process
-   * alive until then. Closing twice is harmless.
+   * The connection closes when everything that was passed to `send` at either end has been sent and returned, and keeps
+   * the process alive until then. Closing twice is harmless.
    */
   close(): void {
     if (this.#closed) return;
@@ -212,17 +212,17 @@ export class MemoryChannel {
   // law memory/MemoryChannel.post: memory/sharing/memory_channel
   /** Sends a message after all earlier ones, of which one may describe a mark or a pool that this one only names. */
   #post(message: Uint8Array<ArrayBuffer>, files: readonly FileDescriptor[] = []): Promise<void> {
+    this.#unsent++;
     const sent = this.#sent.then(() => untilThereIsMemory(() => this.#socket.send(message, files)));
-    this.#sent = sent.catch(() => {});
+    this.#sent = sent.catch(() => {}).finally(() => {
+      this.#unsent--;
+      this.#endIfUnused();
+    });
     return sent;
   }
 
   #answer(message: Message): void {
-    this.#unsent++;
-    this.#post(encode(message)).catch(() => {}).finally(() => { // a failure means that the other end is gone
-      this.#unsent--;
-      this.#endIfUnused();
-    });
+    this.#post(encode(message)).catch(() => {}); // a failure means that the other end is gone
   }
 
   // law memory/MemoryChannel.listen: memory/sharing/memory_channel

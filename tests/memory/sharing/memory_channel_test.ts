@@ -245,6 +245,17 @@ test("a channel that is closed while its memory is in use ends when the memory i
   await assertNothingLeft({ here, there });
 });
 
+test("what was passed to send arrives even if the channel is closed before it is sent, and then the end", async () => {
+  const all = ends();
+  const sent = Promise.all(["first", "second"].map((value) => all.owner.send(value)));
+  all.owner.close();
+  assertEquals([await all.user.receive(), await all.user.receive()], ["first", "second"]);
+  assertEquals(await all.user.receive(), undefined);
+  await sent;
+  all.user.close();
+  await assertNothingLeft(all);
+});
+
 // The owner's connection stays open until the memory is returned, so its end cannot tell a user that keeps the memory
 // until no more messages arrive: a pipeline of two processes hung.
 test("a process that keeps memory is notified that its owner closed the channel, after all values", async () => {
