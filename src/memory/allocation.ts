@@ -60,14 +60,12 @@ export function checkAllocation(allocation: Allocation): void {
   const { ptr, size, device, stream, free } = allocation;
   checkRange(ptr, size);
   if (device !== null) expectDevice(device, `${doing}, whose device may be null`);
-  if (stream !== null && !(stream instanceof CudaStream)) throw noHome(stream);
+  if (stream !== null && !(stream instanceof CudaStream)) {
+    throw new TypeError(
+      `${doing}: expected stream to be a CudaStream, or null if it has no home stream, got ${showGiven(stream)}`,
+    );
+  }
   if (typeof free !== "function") {
     throw new TypeError(`${doing}: expected free to be a function, which frees the memory, got ${showGiven(free)}`);
   }
-}
-
-function noHome(stream: unknown): TypeError {
-  return new TypeError(
-    `${doing}: expected stream to be a CudaStream, or null if it has no home stream, got ${showGiven(stream)}`,
-  );
 }

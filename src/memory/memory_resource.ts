@@ -1,11 +1,11 @@
 /**
- * The base class of memory allocators.
+ * The base class of memory allocators, and what they have in common.
  *
  * @module
  */
 import type { CudaStream } from "../device/mod.ts";
-import { noSize, type OptionNames, show } from "../layout/mod.ts";
-import type { MemoryBuffer } from "./memory_buffer.ts";
+import { noSize, type OptionNames, show, showGiven } from "../layout/mod.ts";
+import { MemoryBuffer } from "./memory_buffer.ts";
 
 /** Options of {@linkcode MemoryResource.allocate}. */
 export interface AllocateOptions {
@@ -63,4 +63,23 @@ export function checkSize(bytes: number): void {
   if (!Number.isSafeInteger(bytes) || bytes < 0) {
     throw noSize(`allocate ${show(bytes)} bytes`, bytes);
   }
+}
+
+// law memory/allocateFrom: view/create
+/**
+ * Memory of a resource, which may be a program's own.
+ *
+ * @throws {TypeError} if it makes no open buffer of at least so many bytes
+ */
+export function allocateFrom(resource: MemoryResource, bytes: number, options: AllocateOptions): MemoryBuffer {
+  const buffer: unknown = resource.allocate(bytes, options);
+  if (buffer instanceof MemoryBuffer && !buffer.isClosed && buffer.size >= bytes) return buffer;
+  const got = buffer instanceof MemoryBuffer
+    ? buffer.isClosed ? "a closed one" : `one of ${buffer.size} bytes`
+    : showGiven(buffer);
+  if (buffer instanceof MemoryBuffer) buffer.close();
+  throw new TypeError(
+    `Cannot use ${showGiven(resource)}: expected allocate(${bytes}) to return a MemoryBuffer of ${bytes} bytes, got ` +
+      `${got}. MemoryBuffer.fromAllocation() makes one`,
+  );
 }

@@ -10,7 +10,6 @@
  *
  * @module
  */
-export { allocateFrom } from "./allocate_from.ts";
 export type { Allocation } from "./allocation.ts";
 export type { BufferDescriptor } from "./buffer_descriptor.ts";
 export { type Access, accessesBetween, planAccess, takeAccess } from "./copy_access.ts";
@@ -28,7 +27,7 @@ export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resour
 export type { ImportBufferOptions } from "./import_buffer.ts";
 export { exactPtrOf, MemoryBuffer } from "./memory_buffer.ts";
 export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./memory_pool.ts";
-export { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
+export { allocateFrom, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 export { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 export type { Shareable, SharedResource } from "./sharing/channel_message.ts";
 export { MemoryChannel, type ReceiveValueOptions } from "./sharing/memory_channel.ts";

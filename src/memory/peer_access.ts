@@ -219,9 +219,9 @@ export class PeerAccessSet implements Set<CudaDevice> {
 
   /** Grants access to those of these devices that have none, and revokes it from those that have it. */
   toggleAll(devices: Iterable<DeviceLike>): this {
-    const toggled = new Set(this.#resolve(devices));
+    const toggled = this.#resolve(devices);
     const current = new Set(this.#current());
-    return this.#become([...current], [...current.symmetricDifference(toggled)], toggled);
+    return this.#become([...current], current.symmetricDifference(toggled), toggled);
   }
 
   /** Grants exactly these devices access. */
@@ -303,12 +303,10 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return new Set(this.#current().flatMap((ordinal) => siblings[ordinal] ?? []));
   }
 
-  // law memory/PeerAccessSet.current: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
   /** Ordinals with access, in ascending order. */
   #current(): number[] {
-    const { device: { siblings, ordinal: owner }, handle } = this.#pool; // throws if the pool is closed
-    const ordinals = siblings.map(({ ordinal }) => ordinal);
-    return ordinals.filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal, handle));
+    const { handle } = this.#pool; // throws if the pool is closed
+    return this.#others().filter((ordinal) => this.#isGranted(ordinal, handle));
   }
 
   #isGranted(ordinal: number, handle: bigint = this.#pool.handle): boolean {
@@ -331,7 +329,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
 
   // law memory/PeerAccessSet.resolve: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
   /** Ordinals of devices, which must exist; the owner is dropped. */
-  #resolve(devices: Iterable<DeviceLike>): number[] {
+  #resolve(devices: Iterable<DeviceLike>): Set<number> {
     if (typeof (devices as Partial<Iterable<DeviceLike>> | null | undefined)?.[Symbol.iterator] !== "function") {
       throw new TypeError(`Cannot give ${show(devices)} access: expected devices, such as cuda.devices or [1]`);
     }
@@ -348,16 +346,13 @@ export class PeerAccessSet implements Set<CudaDevice> {
           `${owner.siblings.length - 1}`,
       );
     }
-    return others.flatMap((device) => {
-      const ordinal = this.#find(device);
-      return ordinal === null ? [] : [ordinal];
-    });
+    return this.#findAll(others);
   }
 
   // law memory/PeerAccessSet.become: memory/peer_access_set, memory/peer_access, memory/cuda_core_peer_access,
   //   copy/peer_copy
   /** @param decided the devices that the user has decided about: access is withheld from those not granted it */
-  #become(current: readonly number[], wanted: readonly number[], decided: Iterable<number>): this {
+  #become(current: readonly number[], wanted: Iterable<number>, decided: Iterable<number>): this {
     const { device: owner } = this.#pool;
     const plan = planPeerAccess(owner.ordinal, current, wanted);
     // Queried in the direction of the grant: whether the peer can reach the owner's memory.
@@ -380,7 +375,8 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return restrictionsOf(this.#pool.device.driver, this.#pool.handle).withheld;
   }
 
-  /** All devices but the owner. */
+  // law memory/PeerAccessSet.others: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
+  /** All devices but the owner, in ascending order. */
   #others(): number[] {
     const { siblings, ordinal: owner } = this.#pool.device;
     return siblings.flatMap(({ ordinal }) => ordinal === owner ? [] : [ordinal]);

@@ -77,9 +77,9 @@ export function copyBytes(to: TransferSide, from: TransferSide, stream: CudaStre
   if (other !== null && other.driver !== device.driver) {
     throw new TypeError("Cannot copy a buffer of another Cuda: copy it to the host first");
   }
-  const peers = destination.kind === "device" && source.kind === "device" && !isSameDevice(device, other ?? device)
-    ? { from: other ?? device, to: device }
-    : null;
+  const isBetweenTwo = destination.kind === "device" && source.kind === "device" && other !== null &&
+    !isSameDevice(device, other);
+  const peers = isBetweenTwo ? { from: other, to: device } : null;
   if (peers !== null) takeAccess(accessesBetween(source, peers.from, destination, peers.to), bytes);
   const isPageable = destination.kind === "host" || source.kind === "host";
   const direction = directionOf(source, destination);

@@ -95,13 +95,13 @@ function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
 
 // law order/mayHaveUsed: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
- * Whether a consumer may have used the memory on a peer of its device: a peer that can reach it and has a context. Work
+ * Whether a consumer may have used the memory on a peer of its device: one that can reach it and has a context. Work
  * in the memory's own context is waited for in any case, even if the consumer works on a peer: work that the driver
  * does for the peer in the memory's context, such as copying managed memory to the host, is not covered by events of
  * the peer's context (`tests/gpu/context_order_test.ts`).
  */
 function mayHaveUsed(peer: CudaDevice, buffer: OrderedMemory, owner: CudaDevice): boolean {
-  if (peer === owner || !peer.isActive) return false;
+  if (!peer.isActive) return false;
   // Foreign memory passed as a device's own may be managed, which every device reaches.
   return buffer.owner !== undefined || canReach(peer, buffer, owner);
 }

@@ -91,7 +91,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("memory/checkAllocation", [
     ["  checkRange(ptr, size);\n", "", "A resource's buffer has no valid address."],
-    ["  if (stream !== null && !(stream instanceof CudaStream)) throw", "  if (false) throw", "An engine's error."],
+    ["  if (stream !== null && !(stream instanceof CudaStream)) {", "  if (false) {", "An engine's error."],
     ['  if (typeof free !== "function") {', "  if (false) {", "The error comes when the memory is to be freed."],
   ]),
   ...law("memory/addressWithin", [

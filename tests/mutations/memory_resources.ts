@@ -518,13 +518,6 @@ export const memoryResourcesMutations: readonly Mutation[] = [
       "Removing a device that has no access calls the driver.",
     ],
   ]),
-  ...law("memory/PeerAccessSet.current", [
-    [
-      "filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal, handle))",
-      "filter((ordinal) => this.#isGranted(ordinal, handle))",
-      "The owner is listed as its own peer.",
-    ],
-  ]),
   ...law("memory/PeerAccessSet.find", [
     [
       "ordinal !== undefined && ordinal !== owner && siblings",
@@ -538,6 +531,9 @@ export const memoryResourcesMutations: readonly Mutation[] = [
       "filter(() => true)",
       "The owner causes an error instead of being dropped.",
     ],
+  ]),
+  ...law("memory/PeerAccessSet.others", [
+    ["ordinal === owner ? [] : [ordinal]", "[ordinal]", "The owner is listed as its own peer."],
   ]),
   ...law("memory/PeerAccessSet.become", [
     [

@@ -395,8 +395,8 @@ export const orderMutations: readonly Mutation[] = [
   ]),
   ...law("order/mayHaveUsed", [
     [
-      "peer === owner || !peer.isActive",
-      "peer === owner",
+      "  if (!peer.isActive) return false;\n",
+      "",
       "A release retains the contexts of unused devices.",
     ],
     [
@@ -404,7 +404,6 @@ export const orderMutations: readonly Mutation[] = [
       "",
       "Managed memory imported as device memory is freed while a consumer on another device uses it.",
     ],
-    [" || !peer.isActive", "", "A release creates contexts on unused devices."],
   ]),
   ...law("order/hostWaitsBeforeReturn", [
     [
