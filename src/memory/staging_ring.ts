@@ -14,6 +14,7 @@ import {
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, observerOf } from "../driver/mod.ts";
 import { FfiError, NativeArena } from "../ffi/mod.ts";
+import { waitForEnd } from "../order/mod.ts";
 import { ThreadTeam } from "../native/mod.ts";
 import { callsOf, maxCalls, maxSlots, ringBytes, type StagingPlan } from "./staging_plan.ts";
 
@@ -76,10 +77,16 @@ export class StagingRing {
     this.#events[chunk % this.#slots]?.synchronize();
   }
 
+  // law memory/StagingRing.enqueue: memory/staging
   /** Enqueues the transfer of a chunk's slot over the bus. */
   enqueue(chunk: number, stream: CudaStream, work: (slot: bigint) => void): void {
     work(this.slot(chunk));
-    stream.record(this.#events[chunk % this.#slots] ??= this.#event());
+    try {
+      stream.record(this.#events[chunk % this.#slots] ??= this.#event());
+    } catch (error) {
+      waitForEnd(stream); // the slot's next user could not
+      throw error;
+    }
   }
 
   #event(): CudaEvent {

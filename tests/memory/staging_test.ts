@@ -1,6 +1,7 @@
 /** Copies of pageable host memory through pinned memory by native threads: bytes, order, and what is left behind. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, CudaError, DeviceMemoryResource, HostMemoryResource, PinnedMemoryResource } from "../../mod.ts";
 import { cString } from "../../src/ffi/c_string.ts";
@@ -355,6 +356,33 @@ for (const [name, begin] of Object.entries(shortages)) {
     assert(host.bytes().every((byte) => byte === 3));
   });
 }
+
+test(
+  ...needs(missing, "a slot is not used again before a transfer is done whose end the driver has refused to mark"),
+  () => {
+    for (const call of ["cuEventCreate", "cuEventRecord"] as const) {
+      using cuda = Cuda.simulate({ schedule: "latest" });
+      const device = cuda.device(0);
+      using former = device.createStream();
+      using stream = device.createStream();
+      using source = new DeviceMemoryResource(device).allocate(4096, { stream: former });
+      using target = new DeviceMemoryResource(device).allocate(4096, { stream });
+      source.fill(1, { stream: former });
+      using host = new HostMemoryResource().allocate(4096);
+      const run = { bytes: 4096, isPageable: true, peers: null };
+      const plan = { threads: 1, slots: 1, chunk: 4096, piece: 4096 };
+      SimulatedDriver.of(cuda.driver)?.failNth(call, 1, CUresult.CUDA_ERROR_UNKNOWN);
+      const download = { ...run, to: host.ptr, from: source.ptr, direction: "DtoH" } as const;
+      assertThrows(() => copyStaged(download, former, plan), CudaError, call);
+      host.bytes().fill(2);
+      copyStaged({ ...run, to: target.ptr, from: host.ptr, direction: "HtoD" }, stream, plan);
+      former.synchronize();
+      target.copyTo(host, { stream });
+      stream.synchronize();
+      assertEquals(new Set(host.bytes()), new Set([2]), call);
+    }
+  },
+);
 
 test("a copy that is not staged is made by the driver", () => {
   using cuda = Cuda.simulate();

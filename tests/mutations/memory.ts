@@ -278,6 +278,13 @@ export const memoryMutations: readonly Mutation[] = [
       "The ring is reported as lost.",
     ],
   ]),
+  ...law("memory/StagingRing.enqueue", [
+    [
+      "      waitForEnd(stream); // the slot's next user could not\n",
+      "",
+      "A slot is filled while the bus still writes it.",
+    ],
+  ]),
   ...law("memory/StagingRing.close", [
     [
       "    waitForDevice(this.#device); // transfers may still be in flight\n",
