@@ -19,7 +19,7 @@ import {
 } from "../device/mod.ts";
 import { CudaError } from "../driver/mod.ts";
 import { cString, FfiError, libc } from "../ffi/mod.ts";
-import { canStartThreads, type NativeCall, nonTemporalCopy, pageCalls } from "../native/mod.ts";
+import { canStartThreads, type NativeCall, nonTemporalCopy, pageCalls, type ThreadTeam } from "../native/mod.ts";
 import { planStaging, type StagingPlan, worthStaging, worthStarting } from "./staging_plan.ts";
 import { rings, type StagingRing } from "./staging_ring.ts";
 
@@ -103,29 +103,29 @@ function isUnknown(device: CudaDevice, address: bigint): boolean {
  */
 export function copyStaged(run: Run, stream: CudaStream, plan: StagingPlan): void {
   const ring = rings.of(stream.device);
-  ring.arrange(plan);
+  const team = ring.arrange(plan);
   try {
-    if (run.direction === "HtoD") toDevice(run, stream, ring, plan);
-    else toHost(run, stream, ring, plan);
+    if (run.direction === "HtoD") toDevice(run, stream, ring, team, plan);
+    else toHost(run, stream, ring, team, plan);
   } finally {
-    ring.team.finishAll(); // even if the driver refused a call
+    team.finishAll(); // even if the driver refused a call
   }
 }
 
 // law memory/toDevice: memory/staging
 /** The bus transfers a chunk as soon as it is in its slot, while threads fill the slots after it. */
-function toDevice(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPlan): void {
+function toDevice(run: Run, stream: CudaStream, ring: StagingRing, team: ThreadTeam, plan: StagingPlan): void {
   const { slots } = plan;
   const chunks = Math.ceil(run.bytes / plan.chunk);
   const fill = (chunk: number): void => {
     if (chunk >= chunks) return;
     ring.wait(chunk); // the bus may still read the slot's previous chunk
-    ring.team.begin(piecesOf(run, ring, plan, chunk));
+    team.begin(piecesOf(run, ring, plan, chunk));
   };
   for (let chunk = 0; chunk < slots; chunk++) fill(chunk);
   const onBus = slots >> 2; // chunks that were just passed to the bus: their slots are not refilled yet
   for (let chunk = 0; chunk < chunks; chunk++) {
-    ring.team.finish(); // the chunk is in its slot
+    team.finish(); // the chunk is in its slot
     const at = chunk * plan.chunk;
     ring.enqueue(chunk, stream, (slot) => {
       enqueueCopy(stream, run.to + BigInt(at), slot, Math.min(plan.chunk, run.bytes - at), "HtoD");
@@ -136,7 +136,7 @@ function toDevice(run: Run, stream: CudaStream, ring: StagingRing, plan: Staging
 
 // law memory/toHost: memory/staging
 /** The bus fills slots ahead of the threads that drain them. */
-function toHost(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPlan): void {
+function toHost(run: Run, stream: CudaStream, ring: StagingRing, team: ThreadTeam, plan: StagingPlan): void {
   const { slots } = plan;
   const chunks = Math.ceil(run.bytes / plan.chunk);
   const fetch = (chunk: number): void => {
@@ -155,10 +155,10 @@ function toHost(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPl
     if (chunk < chunks) {
       ring.wait(chunk); // the bus is done with it
       // Creates new pages ahead of the writes: that takes several times as long as the copy.
-      ring.team.begin([...pagesOf(run, plan, chunk + 1), ...piecesOf(run, ring, plan, chunk)]);
+      team.begin([...pagesOf(run, plan, chunk + 1), ...piecesOf(run, ring, plan, chunk)]);
     }
     if (chunk < inHand) continue;
-    ring.team.finish(); // the slot is drained
+    team.finish(); // the slot is drained
     fetch(chunk - inHand + slots);
   }
 }

@@ -13,7 +13,7 @@ import {
   waitForDevice,
 } from "../device/mod.ts";
 import { checkCuda, checkRelease, observerOf } from "../driver/mod.ts";
-import { FfiError, NativeArena } from "../ffi/mod.ts";
+import { NativeArena } from "../ffi/mod.ts";
 import { waitForEnd } from "../order/mod.ts";
 import { ThreadTeam } from "../native/mod.ts";
 import { callsOf, maxCalls, maxSlots, ringBytes, type StagingPlan } from "./staging_plan.ts";
@@ -42,18 +42,14 @@ export class StagingRing {
     observerOf(device.driver)?.closedByUser(this.#memory); // freed with the device
   }
 
-  /** The threads: they sleep between copies, and end with the device. Starting them takes as long as copying 20 MiB. */
-  get team(): ThreadTeam {
-    if (this.#team === null) throw new FfiError("Cannot copy through a ring before arrange()");
-    return this.#team;
-  }
-
   /**
    * Makes the ring fit a plan.
    *
+   * @returns the threads: they sleep between copies, and end with the device. Starting them takes as long as copying
+   *   20 MiB
    * @throws {FfiError} if there are no threads left
    */
-  arrange({ threads, slots, chunk, piece }: StagingPlan): void {
+  arrange({ threads, slots, chunk, piece }: StagingPlan): ThreadTeam {
     if (slots !== this.#slots || chunk !== this.#chunk) {
       for (const event of this.#events) event?.synchronize(); // the new slots overlap the old ones
       [this.#slots, this.#chunk] = [slots, chunk];
@@ -61,10 +57,10 @@ export class StagingRing {
     // Large enough for other plans, too: starting threads takes longer than copying with them.
     const rounds = Math.max(slots, maxSlots);
     const size = { threads, rounds, calls: Math.max(callsOf({ chunk, piece }), maxCalls) };
-    if (this.#team?.fits(size)) return;
+    if (this.#team?.fits(size)) return this.#team;
     this.#team?.close();
     this.#team = null;
-    this.#team = ThreadTeam.start(size);
+    return this.#team = ThreadTeam.start(size);
   }
 
   /** Address of a chunk's slot. */

@@ -242,7 +242,7 @@ export const memoryMutations: readonly Mutation[] = [
       "Threads fill a slot that the bus still reads.",
     ],
     [
-      "    ring.team.finish(); // the chunk is in its slot\n",
+      "    team.finish(); // the chunk is in its slot\n",
       "",
       "The bus takes a chunk that threads have not copied yet.",
     ],
