@@ -6,11 +6,23 @@ export const memorySharingMutations: readonly Mutation[] = [
   ...law("memory/ChannelExports.undo", [
     ["    undo.dispose();\n", "", "Memory that could not be sent is kept for ever."],
   ]),
+  ...law("memory/ChannelExports.takeBack", [
+    [
+      "    runAll(shares.map((share) => () => this.#shares.get(share)?.(mark)));\n",
+      "    for (const share of shares) this.#shares.get(share)?.(mark);\n",
+      "Memory stays shared because other memory could not be freed.",
+    ],
+  ]),
   ...law("memory/ChannelExports.takeAllBack", [
     [
-      "    for (const end of [...this.#shares.values()]) end(null);\n",
+      "    runAll([...this.#shares.values()].map((end) => () => end(null)));\n",
       "",
       "Memory that was shared with a process that is gone is never freed.",
+    ],
+    [
+      "    runAll([...this.#shares.values()].map((end) => () => end(null)));\n",
+      "    for (const end of [...this.#shares.values()]) end(null);\n",
+      "Memory stays shared because other memory could not be freed.",
     ],
   ]),
   ...law("memory/ChannelExports.share", [

@@ -5,6 +5,7 @@
  * @module
  */
 import { checkSameCuda, type CudaDevice, CudaEvent } from "../../device/mod.ts";
+import { runAll } from "../../ffi/mod.ts";
 import { FileDescriptor } from "../../unix/mod.ts";
 import {
   extract,
@@ -73,16 +74,20 @@ export class ChannelExports {
     this.#marks.unmark(marks);
   }
 
-  /** Takes back memory that the other end has returned: its streams' work comes before any later use of the memory. */
+  // law memory/ChannelExports.takeBack: memory/sharing/memory_channel
+  /**
+   * Takes back memory that the other end has returned: its streams' work comes before any later use of the memory. All
+   * of it is taken back, even if some cannot be freed: the first error is then thrown at the end.
+   */
   takeBack({ shares, mark, marks }: ReleaseMessage): void {
     this.#marks.learn(marks);
-    for (const share of shares) this.#shares.get(share)?.(mark);
+    runAll(shares.map((share) => () => this.#shares.get(share)?.(mark)));
   }
 
   // law memory/ChannelExports.takeAllBack: memory/sharing/memory_channel
-  /** Takes everything back when the other end is gone. */
+  /** Takes everything back when the other end is gone, as {@linkcode ChannelExports.takeBack} does. */
   takeAllBack(): void {
-    for (const end of [...this.#shares.values()]) end(null);
+    runAll([...this.#shares.values()].map((end) => () => end(null)));
   }
 
   #describe(resource: SharedResource, outgoing: Outgoing): Placeless<Part> {

@@ -245,6 +245,30 @@ test("a channel that is closed while its memory is in use ends when the memory i
   await assertNothingLeft({ here, there });
 });
 
+test("memory that cannot be freed when it is returned leaves no other memory behind", async () => {
+  for (const how of ["returned", "gone"] as const) {
+    const [here, there] = [Cuda.simulate(), Cuda.simulate()];
+    const [one, other] = UnixSocket.pair();
+    const [owner, user] = [new MemoryChannel(one, here), new MemoryChannel(other, there)];
+    const stream = here.device(0).createStream();
+    const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+    const buffers = [64, 64, 64].map((bytes) => pool.allocate(bytes, { stream }));
+    using kept = pool.allocate(64, { stream });
+    await owner.send(kept);
+    const copy = await user.receive() as MemoryBuffer;
+    if (how === "returned") user.close(); // it returns all three at once
+    const sent = owner.send(buffers);
+    for (const buffer of buffers) buffer.close();
+    SimulatedDriver.of(here.driver)?.failNth("cuMemFreeAsync", 1, CUresult.CUDA_ERROR_UNKNOWN);
+    await sent;
+    if (how === "gone") other.close();
+    await until("the return", () => live(here).allocations === 2);
+    assertEquals(owner.shared, how === "gone" ? 0 : 1);
+    await assertRejects(() => owner.receive(), CudaError, "cuMemFreeAsync");
+    for (const closing of [copy, owner, user, pool, stream, here, there]) closing.close();
+  }
+});
+
 test("what was passed to send arrives even if the channel is closed before it is sent, and then the end", async () => {
   const all = ends();
   const sent = Promise.all(["first", "second"].map((value) => all.owner.send(value)));
