@@ -20,7 +20,7 @@ import { checkOptions, none, showAs } from "../layout/mod.ts";
 import { reclaim, waitIfElsewhere, whenUnblocked } from "../order/mod.ts";
 import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { checkPoolOptions, describePool, maxSizeOf, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
+import { checkPoolOptions, describePool, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource, named } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importPoolMemory } from "./import_buffer.ts";
@@ -221,8 +221,8 @@ export class DeviceMemoryResource extends MemoryResource {
   #outOfMemory(bytes: number): CudaError {
     const { used, reserved } = this.pool.use;
     const { free, total } = this.device.memoryInfo();
-    const maxSize = maxSizeOf(this.pool);
-    const limit = maxSize === undefined ? "" : ` of at most ${maxSize}`;
+    const { maxSize } = this.pool;
+    const limit = maxSize === 0 ? "" : ` of at most ${maxSize}`;
     return new CudaError(
       "cuMemAllocFromPoolAsync",
       CUresult.CUDA_ERROR_OUT_OF_MEMORY,

@@ -154,20 +154,11 @@ function stateOf(driver: CudaDriver, references: ReferenceCount): DroppedState {
   };
 }
 
-/** The limits of pools that have one, in bytes. */
-const maxSizes = new WeakMap<MemoryPool, number>();
-
-/** The limit of a pool that was made with one, in bytes. */
-export function maxSizeOf(pool: MemoryPool): number | undefined {
-  return maxSizes.get(pool);
-}
-
 // law memory/describePool: public/inspect
 /** What a console shows for a pool, and for the resource that has it. */
 export function describePool(pool: MemoryPool): string {
-  const { device, isClosed } = pool;
-  const maxSize = maxSizeOf(pool);
-  const most = maxSize === undefined ? "" : `, at most ${showBytes(maxSize)}`;
+  const { device, isClosed, maxSize } = pool;
+  const most = maxSize === 0 ? "" : `, at most ${showBytes(maxSize)}`;
   if (isClosed || device.isClosed) return `of ${device}${most}, closed`;
   // A query while a stream is captured would end the capture.
   if (!device.isActive || isCapturing(device.driver)) return `of ${device}${most}`;
@@ -185,6 +176,12 @@ export class MemoryPool {
   readonly isShareable: boolean;
   /** Whether it is another process's pool, from which nothing can be allocated here. */
   readonly isImported: boolean;
+  /**
+   * The limit that it was made with, in bytes; 0 if it has none, or is not known to have one.
+   *
+   * @internal
+   */
+  readonly maxSize: number;
   readonly #handle: bigint;
   readonly #references: ReferenceCount;
   /** Devices on whose streams memory of a pool of our own was freed, retained until the pool is destroyed. */
@@ -199,6 +196,7 @@ export class MemoryPool {
     handle: bigint,
     how: "current" | "own" | "shareable" | "imported",
     retainedDevice: Disposable | null = null,
+    maxSize = 0,
   ) {
     checkMade(how, "MemoryPool", "new DeviceMemoryResource(device, options).pool");
     const isOwned = retainedDevice !== null;
@@ -206,6 +204,7 @@ export class MemoryPool {
     this.isOwned = isOwned;
     this.isShareable = how === "shareable";
     this.isImported = how === "imported";
+    this.maxSize = maxSize;
     this.#handle = handle;
     const { driver } = device;
     if (isOwned) forgetAccess(driver, handle); // an earlier pool with this handle had them
@@ -270,9 +269,8 @@ export class MemoryPool {
     const create = () => besideCaptures(driver, make);
     const pool = device.retainFor((retained) => {
       checkCuda(driver, "cuMemPoolCreate", device.withContext(create));
-      return new MemoryPool(device, out.value, shareable ? "shareable" : "own", retained);
+      return new MemoryPool(device, out.value, shareable ? "shareable" : "own", retained, maxSize);
     });
-    if (maxSize > 0) maxSizes.set(pool, maxSize);
     try {
       pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
     } catch (error) {
