@@ -269,14 +269,16 @@ test("loads of small types fill wide registers with zeros or the sign", () => {
   assertEquals(rest, [-128, 0x80, -384, -1, -1, 0xfe80, 0xff80, -128]);
 });
 
-test("device memory is accessed in up to 32 bytes", () => {
+test("device memory is accessed in up to 32 bytes, also by generic addresses", () => {
   const registers = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => `%r${i}`);
-  const body = `ld.global.v8.b32 {${registers}}, [%o]; ld.global.v4.b64 {%d0, %d1, %d2, %d3}, [%o];
-    st.global.v8.b32 [%o+32], {${registers.toReversed()}}; st.global.v4.b64 [%o+64], {%d3, %d2, %d1, %d0};`;
-  const words = [1, 2, 3, 4, 5, 6, 7, 8];
-  const swapped = [7, 8, 5, 6, 3, 4, 1, 2];
-  assertEquals(runText(body, [...words, ...zeros(16)]), [...words, ...words.toReversed(), ...swapped]);
-  assertThrows(() => runText(`ld.global.v8.b32 {${registers}}, [%o+16];`, zeros(12)), PtxFault, "32 bytes");
+  for (const space of [".global", ""]) {
+    const body = `ld${space}.v8.b32 {${registers}}, [%o]; ld${space}.v4.b64 {%d0, %d1, %d2, %d3}, [%o];
+      st${space}.v8.b32 [%o+32], {${registers.toReversed()}}; st${space}.v4.b64 [%o+64], {%d3, %d2, %d1, %d0};`;
+    const words = [1, 2, 3, 4, 5, 6, 7, 8];
+    const swapped = [7, 8, 5, 6, 3, 4, 1, 2];
+    assertEquals(runText(body, [...words, ...zeros(16)]), [...words, ...words.toReversed(), ...swapped]);
+    assertThrows(() => runText(`ld${space}.v8.b32 {${registers}}, [%o+16];`, zeros(12)), PtxFault, "32 bytes");
+  }
 });
 
 test("special registers say where a thread is", () => {

@@ -10,7 +10,7 @@ import type { Operand, StateSpace } from "../syntax.ts";
 import { pred, scalarType } from "../types.ts";
 
 /** The space that an access names. */
-type WrittenSpace = StateSpace | "generic";
+export type WrittenSpace = StateSpace | "generic";
 
 /** The space that an access targets: constants have addresses of device memory. */
 type Space = Exclude<WrittenSpace, "const">;

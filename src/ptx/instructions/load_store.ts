@@ -4,7 +4,7 @@
  * @module
  */
 import type { Compiled } from "../execution_state.ts";
-import { dropHints, locator, spaceOf } from "./addressing.ts";
+import { dropHints, locator, spaceOf, type WrittenSpace } from "./addressing.ts";
 import { copyBits } from "./op_templates.ts";
 import type { InstructionReader, InstructionTable } from "../operands.ts";
 import type { Operand } from "../syntax.ts";
@@ -97,18 +97,23 @@ const memoryTypes = [8, 16, 32, 64].flatMap((bits) =>
   ["b", "u", "s", ...(bits > 16 ? ["f"] : [])].map((kind) => `${kind}${bits}`)
 );
 
-/** The registers in `{a, b}`, or the only operand: at most 16 bytes, or 32 in device memory. */
+/** How many bytes a load or store accesses at most. */
+function mostBytes(space: WrittenSpace): number {
+  return space === "global" || space === "generic" ? 32 : 16;
+}
+
+/** The registers in `{a, b}`, or the only operand, of at most `most` bytes. */
 function vectorRegisters(
   reader: InstructionReader,
   operand: Operand,
   { bits, bytes }: ScalarType,
-  isGlobal: boolean,
+  most: number,
 ): readonly Operand[] {
   const vector = reader.option("v2", "v4", ...(bits === 32 ? ["v8"] : []));
   const items = operand.kind === "vector" ? operand.items : [operand];
   const expected = vector === null ? 1 : Number(vector.slice(1));
   if (items.length !== expected) reader.fail(`expected ${expected} registers, got ${items.length}`);
-  if (bytes * expected > 16 && !isGlobal) reader.fail("more than 16 bytes can be accessed in .global only");
+  if (bytes * expected > most) reader.fail(`more than ${most} bytes cannot be accessed here`);
   return items;
 }
 
@@ -152,8 +157,8 @@ function ld(reader: InstructionReader): Compiled {
     reader.fail(`the space .${space} is not understood here`);
   }
   const type = reader.type(...memoryTypes);
-  const isGlobal = space === "global" && reader.instruction.opcode === "ld";
-  const targets = vectorRegisters(reader, reader.operand(0), type, isGlobal);
+  const most = reader.instruction.opcode === "ld" ? mostBytes(space) : 16;
+  const targets = vectorRegisters(reader, reader.operand(0), type, most);
   reader.end(2);
   const locate = locator(
     reader,
@@ -210,7 +215,7 @@ function st(reader: InstructionReader): Compiled {
   const space = spaceOf(reader);
   if (space === "const") reader.fail("constants cannot be written");
   const type = reader.type(...memoryTypes);
-  const sources = vectorRegisters(reader, reader.operand(1), type, space === "global");
+  const sources = vectorRegisters(reader, reader.operand(1), type, mostBytes(space));
   reader.end(2);
   const locate = locator(
     reader,
