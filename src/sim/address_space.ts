@@ -104,9 +104,13 @@ export class AddressSpace {
     device.heap.trim(0, () => true);
   }
 
-  /** Frees the memory of a destroyed context. Memory of pools and graphs belongs to the device. */
+  // law sim/AddressSpace.freeAllOf: sim/contexts
+  /**
+   * Frees the memory of a destroyed context, also what is mapped because a free in stream order has not run. Memory of
+   * pools and graphs belongs to the device.
+   */
   freeAllOf(context: Context, unfinished: readonly Task[]): void {
-    for (const allocation of [...this.allocations.values()]) {
+    for (const allocation of new Set([...this.allocations.values(), ...context.device.mapped.values()])) {
       if (allocation.context !== context || allocation.kind === "pool" || allocation.kind === "graph") continue;
       this.free(allocation, unfinished);
     }

@@ -13,6 +13,13 @@ export const simMutations: readonly Mutation[] = [
       "Page-locked memory that is freed while it is read keeps its contents.",
     ],
   ]),
+  ...law("sim/AddressSpace.freeAllOf", [
+    [
+      "new Set([...this.allocations.values(), ...context.device.mapped.values()])",
+      "[...this.allocations.values()]",
+      "Memory is never freed if its context ended before its free in stream order ran.",
+    ],
+  ]),
   ...law("sim/AddressSpace.isUnregistered", [
     [
       'allocation?.kind === "registered" && this.allocations.find(allocation.address)?.kind !== "registered"',
@@ -139,6 +146,11 @@ export const simMutations: readonly Mutation[] = [
   ]),
   ...law("sim/poolCalls", [
     ["      else pool.trim(0n);\n", "", "Memory that a destroyed pool has kept is lost for ever."],
+    [
+      "if (mapped.find(address) === allocation) ",
+      "",
+      "Memory that went with its context is freed again, and handed out twice.",
+    ],
     [
       "      if (isFree) simulator.refuseImplicit(stream);\n",
       "",

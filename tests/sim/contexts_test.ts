@@ -74,6 +74,32 @@ test("a context's end ends the captures that began there, and no capture of anot
   raw.ok(memory.cuMemFree_v2(raw.word((at) => memory.cuMemAlloc_v2(at, 64n)))); // which no capture forbids any more
 });
 
+test("a context's end frees once what a free in stream order has not: after a fault, or on another context's stream", () => {
+  for (const failed of [true, false]) {
+    const { driver } = simulateDriver({ memory: 2 ** 22, schedule: "latest" });
+    const { context, kernel, memory, module, pool, stream } = driver;
+    using raw = new Raw(driver);
+    raw.use(0);
+    const elsewhere = raw.stream(1);
+    const ending = raw.word((out) => context.cuCtxCreate_v2(out, 0, 0));
+    const image = raw.arena.cString(
+      `.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry fail() { trap; }`,
+    );
+    const loaded = raw.word((out) => module.cuModuleLoadData(out, image));
+    const fail = raw.word((out) => module.cuModuleGetFunction(out, loaded, cString("fail")));
+    const most = raw.word((out) => memory.cuMemAlloc_v2(out, 3n << 20n));
+    if (failed) raw.ok(kernel.cuLaunchKernel(fail, 1, 1, 1, 1, 1, 1, 0, 0n, 0n, 0n));
+    raw.ok(pool.cuMemFreeAsync(most, failed ? 0n : elsewhere));
+    raw.ok(context.cuCtxDestroy_v2(ending));
+    raw.use(0);
+    const again = raw.word((out) => memory.cuMemAlloc_v2(out, 3n << 20n));
+    raw.ok(stream.cuStreamSynchronize(elsewhere));
+    const out = raw.arena.out("ptr");
+    assertEquals(memory.cuMemAlloc_v2(out.$address, 3n << 20n), CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    raw.ok(memory.cuMemFree_v2(again));
+  }
+});
+
 test("a context that is made to wait for several events waits for all of them, in any order", () => {
   const schedules = fc.constantFrom("latest" as const, "random" as const, "round-robin" as const);
   check(

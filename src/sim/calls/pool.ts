@@ -24,7 +24,7 @@ import { nativeView, readInt, readWord, viewStruct, writeInt, writeWord } from "
 import type { Allocation, Device, Stream } from "../objects.ts";
 import type { Pool, PoolBlock } from "../pool.ts";
 
-// law sim/poolCalls: sim/driver, sim/pools
+// law sim/poolCalls: sim/driver, sim/pools, sim/contexts
 /** The calls of the group. */
 export function poolCalls(simulator: Simulator): CallTable<"pool"> {
   const refuseWithoutPools = (): void => {
@@ -67,7 +67,10 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
       if (allocation.kind === "pool") return freeFromPool(simulator, allocation, stream);
       if (allocation.kind === "graph") return freeGraphMemory(simulator, allocation, stream);
       simulator.space.allocations.remove(address); // it cannot be freed again, although work may still use it
-      simulator.enqueue(stream, () => simulator.free(allocation));
+      simulator.enqueue(stream, () => {
+        const { mapped } = allocation.device;
+        if (mapped.find(address) === allocation) simulator.free(allocation); // else it has gone with its context
+      });
     },
     cuMemPoolCreate(out, address) {
       refuseWithoutPools();
