@@ -507,10 +507,17 @@ export class CudaDevice {
   close(): void {
     runAll([
       ...this.#beforeClose.splice(0),
-      // Not with the context, which another user may keep.
-      () => runAll(this.#spareEvents.splice(0).map((event) => () => event.close())),
+      () => this.#closeSpareEvents(), // not with the context, which another user may keep
       () => this.#references.close(),
     ]);
+  }
+
+  // law device/CudaDevice.closeSpareEvents: device/device
+  #closeSpareEvents(): void {
+    const spare = this.#spareEvents.splice(0);
+    // Where another library has destroyed the context, the events went with it, and the driver may crash in calls with
+    // them (openucx/ucx#11437).
+    if (spare.length > 0 && this.#primary.isAlive) runAll(spare.map((event) => () => event.close()));
   }
 
   /**
@@ -525,9 +532,11 @@ export class CudaDevice {
 
   // law device/CudaDevice.release: device/device, memory/memory_programs, device/context
   #release(): void {
-    for (const other of this.#freedOn) other.#finish();
-    this.#primary.release();
-    this.#arena.close();
+    runAll([
+      ...[...this.#freedOn].map((other) => () => other.#finish()),
+      () => this.#primary.release(),
+      () => this.#arena.close(),
+    ]);
   }
 
   /** Waits for the context's work, if there is a context. Failed work counts as done, too. */

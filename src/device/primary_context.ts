@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CUresult } from "../../bindings/cuda_types.ts";
 import { checkCuda, type CudaDriver, innermost } from "../driver/mod.ts";
 import type { NativeArena } from "../ffi/mod.ts";
 
@@ -42,12 +43,21 @@ export class PrimaryContext {
   /** Whether the context is in use in this process, by us or another library. Does not retain it. */
   get isActive(): boolean {
     if (this.#handle !== 0n) return true;
-    const { cuDevicePrimaryCtxGetState } = this.#driver.context;
+    checkCuda(this.#driver, "cuDevicePrimaryCtxGetState", this.#getState());
+    return this.#int.value !== 0;
+  }
+
+  // law device/PrimaryContext.isAlive: device/device
+  /** Whether the driver knows of it: a context that is retained here may have been destroyed by another library. */
+  get isAlive(): boolean {
+    return this.#getState() === CUresult.CUDA_SUCCESS && this.#int.value !== 0;
+  }
+
+  /** Asks whether it is active. */
+  #getState(): number {
     // The flags go to eight bytes that are never read: every release of an export makes this query, and must not
     // allocate.
-    const code = cuDevicePrimaryCtxGetState(this.#device, this.#out.$address, this.#int.$address);
-    checkCuda(this.#driver, "cuDevicePrimaryCtxGetState", code);
-    return this.#int.value !== 0;
+    return this.#driver.context.cuDevicePrimaryCtxGetState(this.#device, this.#out.$address, this.#int.$address);
   }
 
   // law device/PrimaryContext.handle: device/device, memory/memory_programs
@@ -88,12 +98,18 @@ export class PrimaryContext {
    */
   release(): void {
     if (this.#handle === 0n) return;
-    const { cuCtxGetCurrent, cuCtxSetCurrent, cuDevicePrimaryCtxRelease_v2 } = this.#driver.context;
-    if (this.#isLastUser()) {
-      cuCtxGetCurrent(this.#out.$address);
-      if (this.#out.value === this.#handle) cuCtxSetCurrent(0n);
+    if (this.#isLastUser()) this.#leaveThread();
+    this.#driver.context.cuDevicePrimaryCtxRelease_v2(this.#device);
+  }
+
+  /** Takes it from this thread's contexts. It is below others if its Cuda is closed while theirs are current. */
+  #leaveThread(): void {
+    const { cuCtxPopCurrent_v2, cuCtxPushCurrent_v2 } = this.#driver.context;
+    const above: bigint[] = [];
+    while (cuCtxPopCurrent_v2(this.#out.$address) === CUresult.CUDA_SUCCESS && this.#out.value !== this.#handle) {
+      above.push(this.#out.value);
     }
-    cuDevicePrimaryCtxRelease_v2(this.#device);
+    for (const context of above.reverse()) cuCtxPushCurrent_v2(context);
   }
 
   /** Removes it from the users. */

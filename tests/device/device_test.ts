@@ -314,3 +314,55 @@ test("a context is released after a call in which its last user is closed, not w
     assertEquals(simulated.live.contexts, 0);
   }
 });
+
+// libcuda may crash in a call with an event of a context that is gone.
+test("events that went with their context, which another library has destroyed, are not destroyed again", () => {
+  const { cuda, simulated } = simulate(2);
+  for (const device of cuda.devices) {
+    const [first, then] = [device.createStream(), device.createStream()];
+    then.wait(first);
+    for (const stream of [first, then]) stream.close();
+  }
+  assertEquals([simulated.live.events, simulated.calls("cuEventDestroy_v2")], [2, 0]);
+  assertEquals(cuda.driver.context.cuDevicePrimaryCtxRelease_v2(0), 0);
+  cuda.close();
+  assertEquals([simulated.live.events, simulated.calls("cuEventDestroy_v2")], [0, 1]);
+  assertEquals(simulated.live.contexts, 0);
+});
+
+test("a context is released although a device could not be waited for that has freed its memory: others are", () => {
+  const { cuda, simulated } = simulate(3);
+  const [device, ...others] = [cuda.device(0), cuda.device(1), cuda.device(2)];
+  for (const other of others) {
+    assert(other.context !== 0n);
+    device.noteFreeOn(other);
+  }
+  assert(device.context !== 0n);
+  simulated.failNth("cuCtxPushCurrent_v2", 1, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => cuda.close(), CudaError, "cuCtxPushCurrent_v2");
+  assertEquals([simulated.calls("cuCtxSynchronize"), simulated.live.contexts], [1, 0]);
+});
+
+test("a context that was made current is current no longer after calls on other devices in which it was closed", () => {
+  for (const within of [[], [0], [1], [1, 2], [2, 0, 1]]) {
+    for (const isTheirs of [false, true]) {
+      const { cuda, current, retain } = simulate(4);
+      const theirs = retain(3);
+      cuda.device(0).ensureCurrent();
+      if (isTheirs) assertEquals(cuda.driver.context.cuCtxPushCurrent_v2(theirs), 0);
+      const call = (devices: readonly number[]): void => {
+        const [ordinal, ...inner] = devices;
+        if (ordinal === undefined) return cuda.close();
+        const before = cuda.device(ordinal).context;
+        cuda.device(ordinal).withContext(() => {
+          call(inner);
+          assertEquals(current(), before, "the call goes on in its context");
+        });
+      };
+      call(within);
+      assertEquals(current(), isTheirs ? theirs : 0n, `${within}`);
+      if (isTheirs) assertEquals(cuda.driver.context.cuCtxSetCurrent(0n), 0);
+      assertEquals(current(), 0n, `${within}`);
+    }
+  }
+});

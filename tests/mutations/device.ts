@@ -167,10 +167,16 @@ export const deviceMutations: readonly Mutation[] = [
       "An object that cannot be closed leaves others open.",
     ],
     [
-      "      () => runAll(this.#spareEvents.splice(0).map((event) => () => event.close())),\n",
+      "      () => this.#closeSpareEvents(), // not with the context, which another user may keep\n",
       "",
       "Events pile up in a context that another library uses, too.",
     ],
+  ]),
+  ...law("device/CudaDevice.closeSpareEvents", [
+    [" && this.#primary.isAlive) runAll", ") runAll", "The driver is called with events of a destroyed context."],
+  ]),
+  ...law("device/PrimaryContext.isAlive", [
+    [" && this.#int.value !== 0;\n", ";\n", "A context that another library has destroyed is used."],
   ]),
   ...law("device/ProgramCache", [
     ["    programs.delete(key); // so that it comes last\n", "", "The most used program is unloaded."],
@@ -198,11 +204,16 @@ export const deviceMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaDevice.release", [
     [
-      "    for (const other of this.#freedOn) other.#finish();\n",
+      "      ...[...this.#freedOn].map((other) => () => other.#finish()),\n",
       "",
       "A context is destroyed while another device's stream has yet to free its memory.",
     ],
-    ["    this.#primary.release();\n", "", "The primary context is never released."],
+    [
+      "      ...[...this.#freedOn].map((other) => () => other.#finish()),\n",
+      "      () => this.#freedOn.forEach((other) => other.#finish()),\n",
+      "A device is not waited for because another one could not be.",
+    ],
+    ["      () => this.#primary.release(),\n", "", "The primary context is never released."],
   ]),
   ...law("device/EventState.close", [
     ["    destroy(this.#device, this.#handle);\n", "", "Events that are dropped without being closed pile up."],
@@ -325,13 +336,18 @@ export const deviceMutations: readonly Mutation[] = [
       "A context that was not retained here is released, although another library holds it.",
     ],
     [
-      "if (this.#isLastUser()) {",
-      "if (false) {",
+      "    if (this.#isLastUser()) this.#leaveThread();\n",
+      "",
       "A destroyed context stays current, and UCX crashes when it is opened.",
     ],
     [
-      "if (this.#out.value === this.#handle) cuCtx",
-      "cuCtx",
+      "    while (cuCtxPopCurrent_v2(",
+      "    if (cuCtxPopCurrent_v2(",
+      "A destroyed context is current again after a call in which its Cuda was closed.",
+    ],
+    [
+      "    for (const context of above.reverse()) cuCtxPushCurrent_v2(context);\n",
+      "",
       "The context that another library has made current since is taken from it.",
     ],
   ]),
