@@ -158,7 +158,6 @@ test("code is generated once per key, and again if the file is damaged", () => {
   }
 });
 
-// The cache was not used unless all of the disk could be.
 test("code that cannot be kept leaves no file behind", () => {
   const folder = scratchFolder();
   setCache(folder);
@@ -175,6 +174,7 @@ test("code that cannot be kept leaves no file behind", () => {
   }
 });
 
+// The cache was not used unless all of the disk could be.
 test("Deno's program has a cache if it may use that folder, and does without one otherwise", async () => {
   const folder = scratchFolder();
   const script = new URL("./cached_child.ts", import.meta.url);
