@@ -27,8 +27,8 @@ import { importBufferOptionNames, type ImportBufferOptions, importPoolMemory } f
 
 /**
  * Allocates from a memory pool of a device, in stream order: work enqueued after the allocation may use the memory, and
- * it is freed after the work that was enqueued before the buffer was closed. The host waits only when memory of a pool of
- * its own is freed on a foreign stream of another context than the device's primary one.
+ * it is freed after the work that was enqueued before the buffer was closed. The host waits only when memory of a pool
+ * of its own is freed on a foreign stream of another context than the device's primary one.
  *
  * @example
  * ```ts ignore
