@@ -110,12 +110,11 @@ class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
 
   // law cdata/NumbersExport.finish: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
   finish(): void {
-    const ready = this.#ready;
-    if (ready !== null) {
-      ready.device.releaseEvent(ready);
-      ready.device.release();
+    try {
+      if (this.#ready !== null) releaseReadyEvent(this.#ready);
+    } finally {
+      this.#buffer.unpin();
     }
-    this.#buffer.unpin();
   }
 }
 
@@ -133,6 +132,16 @@ function acquireReadyEvent({ stream }: MemoryBuffer): CudaEvent | null {
     throw error;
   }
   return event;
+}
+
+// law cdata/releaseReadyEvent: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
+/** Returns the event to its device, which destroys it if its Cuda is closed: that may fail. */
+function releaseReadyEvent(event: CudaEvent): void {
+  try {
+    event.device.releaseEvent(event);
+  } finally {
+    event.device.release();
+  }
 }
 
 function fieldOf(format: string, shape: readonly number[]): ArrowField {

@@ -222,3 +222,21 @@ test("an event that cannot be recorded is an error, and nothing is exported", ()
   const { allocations, events, contexts } = simulated?.live ?? {};
   assertEquals({ allocations, events, contexts }, { allocations: 0, events: 0, contexts: 0 });
 });
+
+test("an export whose event cannot be destroyed retains neither its memory nor its context", () => {
+  const cuda = Cuda.simulate();
+  const simulated = SimulatedDriver.of(cuda.driver);
+  const stream = cuda.device(0).createStream();
+  const buffer = cuda.device(0).memory.allocate(16, { stream });
+  const exported = StridedMemoryView.fromBuffer(buffer, { shape: [2, 2], dtype: "float32" }).toArrowDevice();
+  for (const one of [buffer, stream, cuda]) one.close();
+  assertEquals(simulated?.live.allocations, 1, "the consumer may use it");
+  exported.close();
+  // The first event orders the release behind the consumer's work.
+  simulated?.failNth("cuEventDestroy_v2", 2, 999);
+  assertThrows(() => liveExports(), Error, "cuEventDestroy_v2");
+  drainFrees();
+  simulated?.runAll();
+  const { allocations, streams, contexts } = simulated?.live ?? {};
+  assertEquals({ allocations, streams, contexts }, { allocations: 0, streams: 0, contexts: 0 });
+});

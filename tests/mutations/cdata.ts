@@ -196,9 +196,21 @@ export const cdataMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("cdata/NumbersExport.finish", [
-    ["      ready.device.releaseEvent(ready);\n", "", "Each export leaks an event."],
-    ["      ready.device.release();\n", "", "Each export leaks a context."],
-    ["    }\n    this.#buffer.unpin();\n", "    }\n", "Memory that was exported is never freed."],
+    ["      this.#buffer.unpin();\n", "", "Memory that was exported is never freed."],
+    [
+      "    } finally {\n      this.#buffer.unpin();\n    }\n",
+      "      this.#buffer.unpin();\n    } finally {}\n",
+      "Memory whose export's event cannot be destroyed is never freed.",
+    ],
+  ]),
+  ...law("cdata/releaseReadyEvent", [
+    ["    event.device.releaseEvent(event);\n", "", "Each export leaks an event."],
+    ["    event.device.release();\n", "", "Each export leaks a context."],
+    [
+      "  } finally {\n    event.device.release();\n  }\n",
+      "    event.device.release();\n  } finally {}\n",
+      "An event that cannot be destroyed keeps its context for ever.",
+    ],
   ]),
   ...law("cdata/acquireReadyEvent", [
     ["    stream.record(event);\n", "", "A consumer reads before the producer has written."],
