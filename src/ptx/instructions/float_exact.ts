@@ -25,7 +25,7 @@ import type { InstructionReader, InstructionTable, Lowering } from "../operands.
 function signBit(which: "abs" | "neg"): Lowering {
   return (reader) => {
     if (!hasFloatType(reader)) {
-      const type = reader.type();
+      const type = reader.type("s16", "s32", "s64");
       return which === "abs"
         ? unarySigned(reader, type, Math.abs, (a) => a < 0n ? -a : a)
         : unarySigned(reader, type, (a) => -a, (a) => -a);

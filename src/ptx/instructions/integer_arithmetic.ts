@@ -241,7 +241,6 @@ export function unarySigned(
   small: IntFunction,
   words: (a: bigint) => bigint,
 ): Compiled {
-  if (!isSigned(type)) reader.fail(`the type .${type.name} is not understood here`);
   reader.end(2);
   const [d, a] = [reader.result(type), reader.source(1, type)];
   return type.bits === 64 ? binaryWords(d, a, a, viaBigint(true, words)) : unaryInt(type, d, a, small);
