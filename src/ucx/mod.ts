@@ -7,8 +7,8 @@
  * memory with a promise (`message_memory.ts`, `message_list.ts`): UCX knows no streams, so an operation begins when
  * `order/` reports that its memory is ready, in its turn (`start_queue.ts`); memory that other processes cannot map is
  * copied to memory that they can (`pool_staging.ts`, `pending_copies.ts`). Each is an `Operation` in native memory;
- * when UCX is done with it, machine code puts its number into a ring. `progress.ts` drives UCX and settles the
- * operations that the ring reports as completed; `buffers_in_use.ts` finds memory that JavaScript has transferred.
+ * when UCX is done with it, machine code puts its number into a ring. `progress.ts` drives UCX, `completions.ts`
+ * settles the operations that the ring reports as completed, and `buffers_in_use.ts` finds memory that was transferred.
  * `peer_liveness.ts` detects peers that end without UCX noticing; `keepalive_timer.ts` keeps UCX from waking workers to
  * check on peers whose end the system reports.
  *
@@ -19,7 +19,7 @@
  *
  * A new kind of request is a class like `RawStream` (`raw_stream.ts`): over `endpoint_operations.ts` it takes an
  * operation and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and passes the result to
- * `Progress.begun` (`begunForeign` if UCX allocates the request). `UcxEndpoint` (`endpoint.ts`) gets a method or
+ * `Completions.begun` (`begunForeign` if UCX allocates the request). `UcxEndpoint` (`endpoint.ts`) gets a method or
  * getter that leads to it, `bindings/ucp.ts` the function, and `features` or `remoteFeatures` in `ucx.ts` the feature
  * that it needs. `TagSender` is the same, tuned: no closure is passed, nor the address of JavaScript's memory taken.
  *

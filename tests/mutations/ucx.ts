@@ -148,7 +148,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/RemoteKeys.close", [
     ["    for (const handle of this.#handles) this.free(handle);\n", "", "A key is destroyed after its worker."],
   ]),
-  ...law("ucx/Progress.afterNews", [
+  ...law("ucx/Completions.afterNews", [
     ["    this.#afterNews.push(act);\n", "    act();\n", "Messages that a peer sent before it exited are lost."],
   ]),
   ...law("ucx/TakenMemory.useList", [
@@ -416,7 +416,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/once", [
     ["return () => over ??= act();", "return act;", "Closing a worker meanwhile closes an endpoint twice."],
   ]),
-  ...law("ucx/Progress.endBy", [
+  ...law("ucx/Completions.endBy", [
     [
       "if (signal.aborted) return abort();",
       "if (false) return abort();",
@@ -1103,7 +1103,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     [" && one.isTransferred", "", "A worker that wakes up ends every operation."],
   ]),
-  ...law("ucx/Progress.abandonTransferred", [
+  ...law("ucx/Completions.abandonTransferred", [
     [
       "this.cancel(operation, transferred());",
       "void operation;",
@@ -1154,7 +1154,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["(n & count - 1) * 8, number", "(n & this.#mask) * 8, number", "A completion is lost when the ring grows."],
     ["    this.#mask = count - 1;\n", "", "The ring is read as if it had not grown."],
   ]),
-  ...law("ucx/Progress.cancel", [
+  ...law("ucx/Completions.cancel", [
     [
       "if (operation.isWaitedFor) {",
       "if (false) {",
@@ -1162,23 +1162,23 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     [" || operation.isAbandoned", "", "UCX is asked again and again to cancel an operation that it cannot cancel."],
     [
-      "    this.#drain();",
+      "    this.drain();",
       "   ",
       "UCX still uses memory when its owner is notified that nothing was received.",
     ],
     [
-      "    this.#queueTurn(); // the process",
+      "    this.queueTurn(); // the process",
       "    // the process",
       "A cancelled receive keeps the process alive.",
     ],
   ]),
-  ...law("ucx/Progress.cancelAllOf", [
+  ...law("ucx/Completions.cancelAllOf", [
     ["if (operation.owner === owner) ", "", "A lost endpoint cancels the operations of others."],
   ]),
   ...law("ucx/Progress.stop", [
     ["    this.#resources.watch?.close();\n", "", "A thread waits for a closed descriptor."],
   ]),
-  ...law("ucx/Progress.end", [
+  ...law("ucx/Completions.end", [
     ["    owner?.ended(operation);\n", "", "A close waits for ever for sends that have ended."],
     ["if (operation.foreign !== 0n) ", "if (false) ", "UCX's requests are never freed."],
   ]),
@@ -1192,7 +1192,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/Progress.turn", [
     ["now - this.#lastNews < this.#patience", "true", "An idle worker occupies a processor."],
     [
-      "(this.#pending > this.#abandoned && this.#mode",
+      "(this.pending > this.abandoned && this.#mode",
       "(this.#mode",
       "Workers fall asleep between two messages, and the event loop has no time for timers.",
     ],
@@ -1212,7 +1212,7 @@ export const ucxMutations: readonly Mutation[] = [
       "An error that reaches nobody ends a program that could have gone on.",
     ],
     [
-      "      alive.#abandonTransferred(); // as after a sleep\n",
+      "      alive.abandonTransferred(); // as after a sleep\n",
       "",
       "A worker that finds no descriptor to sleep with receives into memory that was transferred.",
     ],
@@ -1227,7 +1227,7 @@ export const ucxMutations: readonly Mutation[] = [
       "A child holds connections that were accepted: nobody notices that this process has died.",
     ],
     [
-      "    if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();\n" +
+      "    if (status === ucs_status_t.UCS_ERR_BUSY) return this.queueTurn();\n" +
       "    const isArmed = status === ucs_status_t.UCS_OK; //",
       "    const isArmed = true; //",
       "A worker sleeps although an event has just arrived.",
@@ -1252,7 +1252,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/Progress.retainWorker", [
     [
-      "    this.#workerRetains++;\n    this.#queueTurn();",
+      "    this.#workerRetains++;\n    this.queueTurn();",
       "    this.#workerRetains++;",
       "A wait for the end of a sleeping endpoint never completes.",
     ],
@@ -1281,8 +1281,8 @@ export const ucxMutations: readonly Mutation[] = [
       "A wait for the end of a stream that is written never completes.",
     ],
   ]),
-  ...law("ucx/Progress.abandon", [
-    ["    this.#abandoned++;\n", "", "A worker is kept alive for operations that are no longer awaited."],
+  ...law("ucx/Completions.abandon", [
+    ["    this.abandoned++;\n", "", "A worker is kept alive for operations that are no longer awaited."],
   ]),
   ...law("ucx/closeIfDropped", [
     ["  finalizer.register(object, state);\n", "", "A dropped worker keeps 15 descriptors for ever."],
@@ -1586,12 +1586,12 @@ export const ucxMutations: readonly Mutation[] = [
       "A message is sent before it is copied.",
     ],
   ]),
-  ...law("ucx/Progress.lands", [
+  ...law("ucx/Completions.lands", [
     [" || operation.status !== ucs_status_t.UCS_OK", "", "Data that has not arrived overwrites the destination."],
-    ["      this.#pending++;\n", "", "A worker sleeps for ever while a message is being copied."],
+    ["      this.pending++;\n", "", "A worker sleeps for ever while a message is being copied."],
     [
-      "if (operation.lands === copy) this.#landed(operation, failure); // else it was cancelled",
-      "this.#landed(operation, failure);",
+      "if (operation.lands === copy) this.landed(operation, failure); // else it was cancelled",
+      "this.landed(operation, failure);",
       "An abandoned receive ends twice.",
     ],
     [
