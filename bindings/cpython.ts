@@ -93,6 +93,8 @@ export const cpython = {
     PyObject_SetItem: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
     // int PyObject_DelItem(PyObject *o, PyObject *key);
     PyObject_DelItem: { args: ["ptr", "ptr"], returns: "i32" },
+    // int PyMapping_Check(PyObject *o);
+    PyMapping_Check: { args: ["ptr"], returns: "i32" },
     // int PySequence_Contains(PyObject *seq, PyObject *ob);
     PySequence_Contains: { args: ["ptr", "ptr"], returns: "i32" },
     // Py_ssize_t PyObject_Size(PyObject *o);

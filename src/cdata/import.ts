@@ -258,9 +258,7 @@ function returnToProducer(_: bigint, stream: CudaStream | null, shared: ImportSt
     releaseArray(moved);
     libc().loading.free(moved);
   };
-  using retained = new DisposableStack();
-  for (const one of streams.values()) retained.use(one);
-  runAll([...orders, give]);
+  runAll([...orders, give, ...[...streams.values()].map((one) => () => one[Symbol.dispose]())]);
 }
 
 function nodeOf(raw: RawArray, location: Location, imported: Import): ArrowNode {

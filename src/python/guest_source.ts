@@ -118,6 +118,8 @@ def drop_traces_if_lone(error):
 def drop_traces(error):
     """Drop an exception's traceback, and those behind it that nothing else refers to."""
     drop_traceback(error, None)
+    if cause_of(error) is None and context_of(error) is None and not isinstance(error, GROUP):
+        return  # as most have nothing behind them
     for one, count in exceptions_behind(error):
         if count <= lone_count_behind:
             drop_traceback(one, None)

@@ -161,9 +161,13 @@ function importFromProducer(python: Interpreter, object: bigint, options: Import
   if (taken !== null) return taken;
   const capsule = python.callHelper("request_capsule", [python.retain(object), streamForProducer(python, options)]);
   try {
-    using tensor = takeFromCapsule(python, capsule);
-    const view = StridedMemoryView.fromDlpack(tensor, options); // takes the tensor, or leaves closing it to `using`
-    return tensor.version === null && isImmutable(python, object) ? readOnly(view) : view;
+    const tensor = takeFromCapsule(python, capsule);
+    try { // by `using` V8 takes a tenth of a microsecond longer, of about one for a small array
+      const view = StridedMemoryView.fromDlpack(tensor, options); // takes the tensor, or leaves closing it to us
+      return tensor.version === null && isImmutable(python, object) ? readOnly(view) : view;
+    } finally {
+      tensor.close();
+    }
   } finally {
     python.release(capsule);
   }

@@ -85,7 +85,7 @@ export function setAttribute(handle: Handle, name: string, value: unknown): void
   python.enter();
   try {
     const { object } = handle;
-    const [made = 0n] = toPython(python, [value]);
+    const made = toPython(python, [value])[0] ?? 0n;
     const { PyObject_SetAttr, PyObject_SetItem } = python.api.objects;
     const code = isKey(python, object, name)
       ? PyObject_SetItem(object, python.key(name), made)
@@ -177,7 +177,8 @@ function inFrame(
  * as in what was read from JSON.
  */
 export function indexKey(python: Interpreter, object: bigint, name: string): bigint {
-  const integer = python.integer(BigInt(name));
+  const index = Number(name);
+  const integer = Number.isSafeInteger(index) ? python.smallInteger(index) : python.integer(BigInt(name));
   if (!python.isKeyed(object) || contains(python, object, integer)) return integer;
   const text = python.text(name);
   const isText = contains(python, object, text);

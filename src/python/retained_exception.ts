@@ -40,6 +40,18 @@ export class RetainedException implements Exception {
     if (object !== 0n) this.#reference.python.releaseLater(object);
   }
 
+  /**
+   * Releases the exception at once, since what is left to release keeps the next call from machine code; but not inside
+   * a function that Python has called: what called it may use the exception.
+   */
+  forget(): void {
+    const { python } = this.#reference;
+    const object = this.#take();
+    if (object === 0n) return;
+    if (python.isCalledBack) python.releaseLater(object);
+    else python.release(object);
+  }
+
   /** Drops the tracebacks of the exception and of those behind it, unless something in Python has them. */
   dropTraces(): void {
     const { python } = this.#reference;
@@ -70,10 +82,13 @@ const mostOfTurn = 256;
 const ofTurn: RetainedException[] = [];
 
 // law python/retainForTurn: python/raised
-/** Keeps an exception while it is one of the last, and from the next microtask on until its error was collected. */
+/**
+ * Keeps an exception while it is one of the last, and from the next microtask on until its error was collected. Needs
+ * the interpreter's lock.
+ */
 export function retainForTurn(exception: RetainedException): void {
   if (ofTurn.length === 0) queueMicrotask(endTurn);
-  if (ofTurn.length === mostOfTurn) ofTurn[0]?.release();
+  if (ofTurn.length === mostOfTurn) ofTurn.shift()?.forget();
   ofTurn.push(exception);
 }
 

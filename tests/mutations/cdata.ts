@@ -295,7 +295,7 @@ export const cdataMutations: readonly Mutation[] = [
     ["  struct(ArrowArrayStruct).at(address).release = 0n;\n", "", "Two consumers release one array."],
   ]),
   ...law("cdata/returnToProducer", [
-    ["  runAll([...orders, give]);\n", "  runAll([give]);\n", "Foreign memory is freed while our work still uses it."],
+    ["runAll([...orders, give,", "runAll([give,", "Foreign memory is freed while our work still uses it."],
     [
       "  if (stream !== null) streams.getOrInsertComputed(stream, () => stream.retained());\n",
       "",
@@ -307,7 +307,7 @@ export const cdataMutations: readonly Mutation[] = [
       "An array whose stream was closed before its last buffer is never released.",
     ],
     [
-      "  for (const one of streams.values()) retained.use(one);\n",
+      ", ...[...streams.values()].map((one) => () => one[Symbol.dispose]())",
       "",
       "Streams of imported arrays are never destroyed.",
     ],

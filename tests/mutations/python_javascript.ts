@@ -273,11 +273,15 @@ export const pythonJavascriptMutations: readonly Mutation[] = [
   ]),
   ...law("python/retainForTurn", [
     [
-      "  if (ofTurn.length === mostOfTurn) ofTurn[0]?.release();\n",
+      "  if (ofTurn.length === mostOfTurn) ofTurn.shift()?.forget();\n",
       "",
       "A program that catches exceptions in one turn keeps all of them.",
     ],
-    ["ofTurn[0]?.release()", "exception.release()", "The last exceptions of a turn are gone, and the first are kept."],
+    [
+      "ofTurn.shift()?.forget()",
+      "exception.forget()",
+      "The last exceptions of a turn are gone, and the first are kept.",
+    ],
     ["  ofTurn.length = 0;\n", "", "The last exceptions of a program are never released."],
   ]),
   ...law("python/CauseOf", [

@@ -162,8 +162,8 @@ export const viewMutations: readonly Mutation[] = [
   ]),
   ...law("view/copyFrom", [
     [
-      "using view = this[viewAny](source); // a",
-      "const view = this[viewAny](source); // a",
+      "using view = this[viewAny](source); // not",
+      "const view = this[viewAny](source); // not",
       "A foreign array is kept until it is collected.",
     ],
     [

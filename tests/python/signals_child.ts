@@ -1,7 +1,7 @@
 /** Gets signals whose handler in Python raises, while calls are pending; prints how they have ended. */
 import process from "node:process";
-import { assertEquals, assertThrows } from "@std/assert";
-import { Python, PythonError } from "../../mod.ts";
+import { assertEquals } from "@std/assert";
+import { Python } from "../../mod.ts";
 
 const py = Python.open();
 py.run(`
@@ -19,9 +19,13 @@ def give_up(function):
     thread = threading.Thread(target=asks)
     thread.start()
     thread.join()
+class Refuses:
+    def __dlpack__(self, **_): raise ValueError
 class Kept:
     @property
-    def dropped(self): self.function = None
+    def dropped(self):
+        self.function = None
+        return Refuses()
 kept = Kept()
 `);
 const uncaught: string[] = [];
@@ -56,8 +60,7 @@ function handleAll(): void {
 /** Leaves something to be done when the lock is next taken: a reference to release, and a function that is gone. */
 function leaveWork(): void {
   kept.function = () => {};
-  assertEquals(kept.dropped, null);
-  for (let i = 0; i <= 256; i++) assertThrows(() => py.run("raise ValueError"), PythonError); // more than are kept
+  assertEquals(typeof kept.dropped, "function"); // an object, after an exception that nobody sees
 }
 
 process.on("unhandledRejection", () => {});
@@ -88,7 +91,7 @@ try {
 }
 py.evaluate("give_up")(twice);
 kept.function = () => {};
-assertEquals(kept.dropped, null); // a function that is gone
+assertEquals(typeof kept.dropped, "function"); // a function that is gone
 storm();
 await new Promise((resolve) => setTimeout(resolve, 100)); // the request that was given up is taken meanwhile
 handleAll();
