@@ -233,9 +233,6 @@ class OnHost implements HostArray, HostMemory {
   offset: number;
   readonly layout: StridedLayout;
   readonly #buffer: MemoryBuffer;
-  /** Where the memory begins in the buffer. */
-  #start = 0;
-
   constructor({ buffer, offset, layout }: ArrayParts) {
     this.address = exactPtrOf(buffer);
     this.size = buffer.size;
@@ -248,8 +245,7 @@ class OnHost implements HostArray, HostMemory {
   /** Leaves only the memory from the first to the last element: of that there may be a byte array. */
   #narrow(): void {
     const before = bytesBefore(this.layout);
-    this.#start = this.offset - before;
-    this.address += this.#start;
+    this.address += this.offset - before;
     this.size = before + bytesFrom(this.layout);
     this.offset = before;
   }
@@ -260,7 +256,7 @@ class OnHost implements HostArray, HostMemory {
 
   get bytes(): Uint8Array<ArrayBuffer> {
     if (fitsArray(this.#buffer.size)) return this.#buffer.bytes(); // is made once: a copy may ask for each of its rows
-    const { memory, at } = placeOf(this.#buffer, this.#start, this.size);
+    const { memory, at } = placeOf(this.#buffer, this.address - exactPtrOf(this.#buffer), this.size);
     return new Uint8Array(memory, at, this.size);
   }
 }

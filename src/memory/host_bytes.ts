@@ -71,7 +71,7 @@ export function partOf(buffer: MemoryBuffer, start: number, length: number, most
 
 /** Whether one array of this runtime can have that many bytes of memory. */
 export function fitsArray(bytes: number): boolean {
-  return bytes <= ffiPort().maxArrayBytes;
+  return bytes < 2 ** 31 || bytes <= ffiPort().maxArrayBytes; // as in every runtime, for copies of a few elements
 }
 
 /** Empties the arrays that {@linkcode placeOf} made of a buffer: it is closed. */
