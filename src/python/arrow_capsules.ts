@@ -11,7 +11,6 @@ import {
   type ArrowStreamPointer,
   exportSchema,
   type OpenedArrow,
-  releaseSchema,
 } from "../cdata/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
@@ -98,7 +97,7 @@ function callMethod({ python, object }: Handle, name: string, requested: ArrowFi
     ]);
   } finally {
     python.release(method);
-    if (schema !== null) releaseSchema(schema.address); // unless the producer has moved it out of the capsule
+    schema?.release(); // unless the producer has released it, or has moved it out of the capsule
   }
 }
 

@@ -40,7 +40,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("python/callMethod", [
-    ["    if (schema !== null) releaseSchema(schema.address);", "", "A requested schema is never released."],
+    ["    schema?.release();", "", "A requested schema is never released."],
   ]),
   ...law("python/currentStreamCode", [
     ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word past the last one is read."],

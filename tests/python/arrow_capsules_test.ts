@@ -20,7 +20,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
-import { patiently } from "../support/child.ts";
+import { patiently, runScript } from "../support/child.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { examplesOf, runExample } from "../support/examples.ts";
 import { needs } from "../support/needs.ts";
@@ -666,6 +666,16 @@ class Deaf:
   exported.close();
   assertEquals(await stillExported(python), 0);
 });
+
+test(
+  ...withPython("a producer may release the requested schema, and let JavaScript free it, before it returns"),
+  async () => {
+    const script = new URL("./requested_schema_child.ts", import.meta.url);
+    const args = [typeof found === "string" ? "" : found.executable];
+    const { code, signal, stdout, stderr } = await runScript(script, { args, env: { MALLOC_PERTURB_: "206" } });
+    assertEquals([code, signal, stdout], [0, null, "[1,2,3] 0\n"], stderr);
+  },
+);
 
 const guide = readFileSync(new URL("../../docs/python.md", import.meta.url), "utf8");
 
