@@ -124,12 +124,14 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   let result = 0n;
   let error: unknown; // thrown at the end: each handler that it passes costs a microsecond
   try {
-    const { object } = handle;
-    const [objects, named] = argumentsOf(python, args);
-    // A function that does not inspect its caller's frame may call an argument that does.
-    const isFramed = handle.inspectsFrame || named !== 0n || hasPyObject(args);
-    result = isFramed ? python.tryCallFramed(object, objects, named) : python.tryCall(object, objects);
-    if (result === 0n) error = pendingError(python);
+    handle.withObject((object) => {
+      const { inspectsFrame } = handle; // first: it may be closed by then
+      const [objects, named] = argumentsOf(python, args);
+      // A function that does not inspect its caller's frame may call an argument that does.
+      const isFramed = inspectsFrame || named !== 0n || hasPyObject(args);
+      result = isFramed ? python.tryCallFramed(object, objects, named) : python.tryCall(object, objects);
+      if (result === 0n) error = pendingError(python);
+    });
   } finally {
     handle.endCall();
     python.poll();
@@ -179,10 +181,11 @@ export function begin(
   const { python } = handle;
   return python.locked(() => {
     signal?.throwIfAborted();
-    const { object } = handle;
-    const [objects, named] = argumentsOf(python, args);
-    const options = importOptionsFor(args, handle.options);
-    const began = python.javascript.begin(object, objects, named, { options, signal, calledAt });
+    const began = handle.withObject((object) => {
+      const [objects, named] = argumentsOf(python, args);
+      const options = importOptionsFor(args, handle.options);
+      return python.javascript.begin(object, objects, named, { options, signal, calledAt });
+    });
     handle.endCall();
     return began.catch((error: unknown) => {
       throw withHint(error, args);

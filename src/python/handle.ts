@@ -74,6 +74,17 @@ export class Handle {
     return object === 0n ? this.#lookUp() : object;
   }
 
+  // law python/Handle.withObject: python/closed_in_use
+  /** Runs work with the object, which lives until then: a getter of what the work converts may close this handle. */
+  withObject<T>(work: (object: bigint) => T): T {
+    const object = this.python.retain(this.object);
+    try {
+      return work(object);
+    } finally {
+      this.python.release(object);
+    }
+  }
+
   /** Whether it is closed. */
   get isClosed(): boolean {
     return this.#isClosed;

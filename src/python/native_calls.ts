@@ -201,13 +201,14 @@ export class NativeCalls {
     return true;
   }
 
-  // law python/NativeCalls.takeObjects: python/native_calls
+  // law python/NativeCalls.takeObjects: python/native_calls, python/closed_in_use
   /**
    * Writes arguments some of which are Python objects, or plain objects of values that programs can make.
    *
    * @param named the keyword arguments, or null
    */
   takeObjects(values: readonly unknown[], named: Readonly<Record<string, unknown>> | null): Taken {
+    const { turn } = this.#python;
     const count = values.length;
     const made = named === null ? count : count + 1;
     if (made > maxArguments) return Taken.no;
@@ -219,6 +220,7 @@ export class NativeCalls {
       if (!this.#takeObject(madeWord + i * madeWords, value) && !this.#takeDict(i, value)) return Taken.no;
     }
     if (named !== null && !this.#takeEntries(count, named)) return Taken.no;
+    if (this.#python.turn !== turn) return Taken.no; // a getter called Python, with arguments in this memory
     this.#setCounts(made, count, this.#entries);
     return this.#hasObjects ? Taken.framed : Taken.yes;
   }
@@ -289,14 +291,13 @@ export class NativeCalls {
     return typeof value === "object" && value !== null && becomesDict(value) && this.#takeEntries(index, value);
   }
 
-  // law python/NativeCalls.takeEntries: python/native_calls
+  // law python/NativeCalls.takeEntries: python/native_calls, python/closed_in_use
   /** Writes an argument that is a dict, and its entries, none of which may be another dict. */
   #takeEntries(index: number, container: Readonly<Record<string, unknown>>): boolean {
     const python = this.#python;
-    const { turn } = python;
     const names = Object.keys(container);
     const values = Object.values(container);
-    if (python.turn !== turn) return false; // a getter called Python, with arguments in this memory
+    if (values.length !== names.length) return false; // a getter has deleted others, or a Proxy tells different ones
     if (names.length > maxEntries - this.#entries) return false;
     this.#put(madeWord + index * madeWords, this.#programs.makers.dict);
     const first = entriesWord + this.#entries * entryWords;

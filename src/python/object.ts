@@ -550,10 +550,12 @@ function itemFor(python: Interpreter, object: bigint, key: bigint): bigint {
 }
 
 function item(handle: Handle, keys: readonly unknown[]): bigint {
-  const { python, object } = handle;
-  const objects = toPython(python, keys);
-  const [only = 0n] = objects;
-  return itemFor(python, object, objects.length === 1 ? only : python.tuple(objects));
+  const { python } = handle;
+  return handle.withObject((object) => {
+    const objects = toPython(python, keys);
+    const [only = 0n] = objects;
+    return itemFor(python, object, objects.length === 1 ? only : python.tuple(objects));
+  });
 }
 
 // law python/toNumber: python/values

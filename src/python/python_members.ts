@@ -85,16 +85,31 @@ export function setAttribute(handle: Handle, name: string, value: unknown): void
   python.enter();
   try {
     const { object } = handle;
-    const made = toPython(python, [value])[0] ?? 0n;
-    const { PyObject_SetAttr, PyObject_SetItem } = python.api.objects;
-    const code = isKey(python, object, name)
-      ? PyObject_SetItem(object, python.key(name), made)
-      : PyObject_SetAttr(object, python.name(name), made);
-    python.release(made);
-    python.checkInt(code);
+    // Nothing that a program has written is asked for a number or a text.
+    if (typeof value !== "object" && typeof value !== "function") assign(python, object, name, made(python, value));
+    else setToObject(handle, name, value);
   } finally {
     python.leave();
   }
+}
+
+function setToObject(handle: Handle, name: string, value: unknown): void {
+  const { python } = handle;
+  handle.withObject((object) => assign(python, object, name, made(python, value)));
+}
+
+function made(python: Interpreter, value: unknown): bigint {
+  return toPython(python, [value])[0] ?? 0n;
+}
+
+/** Sets an attribute or a key to an object, which it adopts. */
+function assign(python: Interpreter, object: bigint, name: string, value: bigint): void {
+  const { PyObject_SetAttr, PyObject_SetItem } = python.api.objects;
+  const code = isKey(python, object, name)
+    ? PyObject_SetItem(object, python.key(name), value)
+    : PyObject_SetAttr(object, python.name(name), value);
+  python.release(value);
+  python.checkInt(code);
 }
 
 /** Deletes what {@linkcode setAttribute} sets. */
@@ -125,11 +140,12 @@ export function setItem(handle: Handle, args: readonly unknown[]): void {
   const { python } = handle;
   python.enter();
   try {
-    const { object } = handle; // before a stream among the values is consumed
-    const made = toPython(python, args);
-    const [value = 0n, ...keys] = [made.at(-1), ...made.slice(0, -1)];
-    const [first = 0n] = keys;
-    inFrame(python, "set_item", object, [keys.length === 1 ? first : python.tuple(keys), value]);
+    handle.withObject((object) => { // before a stream among the values is consumed
+      const made = toPython(python, args);
+      const [value = 0n, ...keys] = [made.at(-1), ...made.slice(0, -1)];
+      const [first = 0n] = keys;
+      inFrame(python, "set_item", object, [keys.length === 1 ? first : python.tuple(keys), value]);
+    });
   } finally {
     python.leave();
   }
@@ -140,9 +156,10 @@ export function setIndexed(handle: Handle, name: string, value: unknown): void {
   const { python } = handle;
   python.enter();
   try {
-    const { object } = handle;
-    const made = toPython(python, [value]);
-    inFrame(python, "set_item", object, [indexKey(python, object, name), ...made]);
+    handle.withObject((object) => {
+      const made = toPython(python, [value]);
+      inFrame(python, "set_item", object, [indexKey(python, object, name), ...made]);
+    });
   } finally {
     python.leave();
   }

@@ -39,6 +39,14 @@ export const pythonMutations: readonly Mutation[] = [
       "Every Python object that an async function returns is awaited, and fails.",
     ],
   ]),
+  ...law("python/Handle.withObject", [
+    [
+      "    const object = this.python.retain(this.object);\n    try {\n      return work(object);\n    } finally {\n" +
+      "      this.python.release(object);\n    }\n",
+      "    return work(this.object);\n",
+      "An object that a getter of an argument closes is used after it is gone.",
+    ],
+  ]),
   ...law("python/callMethod", [
     ["    schema?.release();", "", "A requested schema is never released."],
   ]),
@@ -394,8 +402,8 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/rawCall", [
     ["    handle.endCall();\n", "", "A method that was read for a call keeps its object alive."],
     [
-      "const isFramed = handle.inspectsFrame || named !== 0n || hasPyObject(args);",
-      "const isFramed = handle.inspectsFrame;",
+      "const isFramed = inspectsFrame || named !== 0n || hasPyObject(args);",
+      "const isFramed = inspectsFrame;",
       "A function that C code calls back finds no frame.",
     ],
   ]),
@@ -896,6 +904,11 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("python/NativeCalls.takeObjects", [
     ["    if (made > maxArguments) return Taken.no;\n", "", "Arguments are written past the end of their memory."],
     ["named === null ? count : count + 1", "count", "Keyword arguments are missing from those that are created."],
+    [
+      "    if (this.#python.turn !== turn) return Taken.no;",
+      "   ",
+      "A getter that calls Python changes the arguments.",
+    ],
     ["    ints[2 * entryCountWord] = entries;\n", "", "Dicts are empty, or have the entries of the previous call."],
     [
       "this.#hasObjects ? Taken.framed : Taken.yes",
@@ -912,7 +925,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["value.length > textBytes - used", "value.length > textBytes", "Text is written past the end of its memory."],
   ]),
   ...law("python/NativeCalls.takeEntries", [
-    ["    if (python.turn !== turn) return false;", "   ", "A getter that calls Python changes the arguments."],
+    ["    if (values.length !== names.length) return false;", "   ", "A dict has an entry of another call."],
     [
       "    if (names.length > maxEntries - this.#entries) return false;\n",
       "",
