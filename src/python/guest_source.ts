@@ -2305,7 +2305,8 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         }
 
     def __del__(self):
-        release_tensor(self.tensor)
+        if self.tensor is not None:
+            release_tensor(self.tensor)
 
     @property
     def home(self):
@@ -2486,9 +2487,16 @@ class Part(Array):
 
 
 
-def export_array(*fields):
-    """Return an array of ours, for Python's code. The fields are those of an Array."""
-    return for_numpy(Array(*fields))
+# law python/numpy_array.export_array: python/guest
+def export_array(tensor, *fields):
+    """Return an array of ours, for Python's code. The fields are those of an Array.
+
+    A tensor is not the array's to release before there is nothing left that may fail: its maker does so then.
+    """
+    array = Array(None, *fields)
+    made = for_numpy(array)
+    array.tensor = tensor
+    return made
 
 
 def for_numpy(array):
@@ -2871,7 +2879,7 @@ class Foreign(Array):
 
     # law python/Foreign.__init__: python/offered_exchange_api
     def __init__(self, address):
-        self.tensor = None  # it is not ours to release before everything is known to be right
+        self.tensor = None  # it is not ours to release before nothing is left that may fail
         data, kind, number, ndim, code, bits, lanes, shape, strides, offset = tensor_fields(address + 32)
         flags = flags_of(address)
         key = (code, bits, lanes, bool(flags & PADDED))
@@ -2904,7 +2912,6 @@ class Foreign(Array):
             contexts.get(number) if kind == CUDA else None,
             None,
         )
-        self.tensor = address  # from here on it is ours to release
 
     # law python/Foreign.home: python/current_work_streams
     @property
@@ -2925,9 +2932,12 @@ class Foreign(Array):
             Release(deleter)(self.tensor)
 
 
+# law python/object_from_tensor: python/guest
 def object_from_tensor(address):
     """Return the address of a new reference to an array over a tensor, which the array releases."""
-    array = for_numpy(Foreign(address))
+    foreign = Foreign(address)
+    array = for_numpy(foreign)
+    foreign.tensor = address  # from here on it is ours to release
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
     return id(array)
 

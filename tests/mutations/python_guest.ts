@@ -18,6 +18,13 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "A tuple of arrays becomes a list.",
     ],
   ]),
+  ...law("python/numpy_array.export_array", [
+    [
+      "    made = for_numpy(array)\n    array.tensor = tensor\n",
+      "    array.tensor = tensor\n    made = for_numpy(array)\n",
+      "A tensor that NumPy refuses is released by its maker and here.",
+    ],
+  ]),
   ...law("python/Array.__init__", [
     [
       "address or NOWHERE if device[0] == HOST else address",
@@ -256,6 +263,13 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "        if kind != HOST and (kind != CUDA or number not in contexts):\n",
       "        if False:\n",
       "Memory of an unknown device is accepted.",
+    ],
+  ]),
+  ...law("python/object_from_tensor", [
+    [
+      "    array = for_numpy(foreign)\n    foreign.tensor = address  # from here on it is ours to release\n",
+      "    foreign.tensor = address\n    array = for_numpy(foreign)\n",
+      "A tensor that NumPy refuses is released by its maker and here.",
     ],
   ]),
   ...law("python/Foreign.home", [

@@ -4,21 +4,26 @@ A run of its own: the other tests are of a Python without NumPy.
 """
 
 import ctypes
+import gc
 import itertools
 import pickle
 import random
 import struct
 import types
 import unittest
+import unittest.mock
 
 import numpy
 
 from embedder import TYPES, GuestTest, Owner, Tensor, take
+from guest import exchange_api
 from guest.array import Array, CausewayArray
 from guest.dlpack_structs import READ_ONLY
 from guest.numpy_array import export_array, for_numpy, made_by_numpy, plain_array, takes_tensors
 
 FLOATS = struct.pack("<6f", *range(6))
+
+exchange_api.dtypes = {(2, 32, 1, False): ("float32", "<f4", "f")}
 
 
 def elements(address):
@@ -47,6 +52,18 @@ class HostArrays(GuestTest):
         self.assertEqual(part.tolist(), [[3, 50]])
         del part
         self.assertTrue(owner.is_released)
+
+    def test_a_tensor_of_which_numpy_makes_nothing_stays_its_makers(self):
+        owner = Owner(FLOATS, (2, 3))
+        makers = (
+            lambda: owner.make(export_array),
+            lambda: exchange_api.object_from_tensor(ctypes.addressof(owner.tensor)),
+        )
+        for make in makers:
+            with unittest.mock.patch("numpy.asarray", side_effect=KeyboardInterrupt):
+                self.assertRaises(KeyboardInterrupt, make)
+            gc.collect()
+            self.assertFalse(owner.is_released)
 
     def test_any_layout_is_seen_as_it_lies(self):
         chance = random.Random(1)

@@ -81,7 +81,8 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         }
 
     def __del__(self):
-        release_tensor(self.tensor)
+        if self.tensor is not None:
+            release_tensor(self.tensor)
 
     @property
     def home(self):

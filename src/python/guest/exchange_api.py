@@ -44,7 +44,7 @@ class Foreign(Array):
 
     # law python/Foreign.__init__: python/offered_exchange_api
     def __init__(self, address):
-        self.tensor = None  # it is not ours to release before everything is known to be right
+        self.tensor = None  # it is not ours to release before nothing is left that may fail
         data, kind, number, ndim, code, bits, lanes, shape, strides, offset = tensor_fields(address + 32)
         flags = flags_of(address)
         key = (code, bits, lanes, bool(flags & PADDED))
@@ -77,7 +77,6 @@ class Foreign(Array):
             contexts.get(number) if kind == CUDA else None,
             None,
         )
-        self.tensor = address  # from here on it is ours to release
 
     # law python/Foreign.home: python/current_work_streams
     @property
@@ -98,9 +97,12 @@ class Foreign(Array):
             Release(deleter)(self.tensor)
 
 
+# law python/object_from_tensor: python/guest
 def object_from_tensor(address):
     """Return the address of a new reference to an array over a tensor, which the array releases."""
-    array = for_numpy(Foreign(address))
+    foreign = Foreign(address)
+    array = for_numpy(foreign)
+    foreign.tensor = address  # from here on it is ours to release
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
     return id(array)
 

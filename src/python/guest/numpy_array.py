@@ -13,9 +13,16 @@ from .copies import make_tensor
 from .dlpack_structs import HOST, READ_ONLY
 
 
-def export_array(*fields):
-    """Return an array of ours, for Python's code. The fields are those of an Array."""
-    return for_numpy(Array(*fields))
+# law python/numpy_array.export_array: python/guest
+def export_array(tensor, *fields):
+    """Return an array of ours, for Python's code. The fields are those of an Array.
+
+    A tensor is not the array's to release before there is nothing left that may fail: its maker does so then.
+    """
+    array = Array(None, *fields)
+    made = for_numpy(array)
+    array.tensor = tensor
+    return made
 
 
 def for_numpy(array):
