@@ -12,7 +12,7 @@ import {
   expectDevice,
 } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
-import { exactAddress, ownLength, ownSize } from "../ffi/mod.ts";
+import { exactAddress, ownBuffer, ownLength, ownSize } from "../ffi/mod.ts";
 import { type MemoryKind, noteClosed, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showBytes } from "../layout/mod.ts";
 import { type Allocation, checkAllocation } from "./allocation.ts";
@@ -235,9 +235,9 @@ export class MemoryBuffer {
     return MemoryBuffer.fromOwner(addressWithin(owner, byteOffset, size), size, null, owner);
   }
 
-  /** The memory of a typed array, which lives as long as the array. */
+  /** The memory of a typed array, which lives as long as the array, unless that is transferred. */
   static #over(array: ArrayBufferView): MemoryBuffer {
-    return MemoryBuffer.fromPointer(addressOfArray(array), ownLength(array), { owner: array });
+    return MemoryBuffer.fromPointer(addressOfArray(array), ownLength(array), { owner: ownBuffer(array) });
   }
 
   /**

@@ -369,6 +369,23 @@ test("a buffer that a getter of the options closes is neither copied nor copied 
   );
 });
 
+test("an array that a getter of the options transfers is neither copied nor copied into", () => {
+  const buffer = new HostMemoryResource().allocate(8);
+  const transferring = (array: Uint8Array<ArrayBuffer>) => ({
+    get stream(): CudaStream {
+      array.buffer.transfer(0);
+      return undefined as unknown as CudaStream; // as if there were none
+    },
+  });
+  const [source, destination] = [new Uint8Array(8), new Uint8Array(8)];
+  assertThrows(() => buffer.copyFrom(source, transferring(source)), TypeError, "copy from 8 bytes of an ArrayBuffer");
+  assertThrows(
+    () => buffer.copyTo(destination, transferring(destination)),
+    TypeError,
+    "copy into 8 bytes of an ArrayBuffer",
+  );
+});
+
 test("a buffer over foreign memory that is dropped releases the home that it was given", async () => {
   const cuda = Cuda.simulate();
   const simulated = SimulatedDriver.of(cuda.driver);

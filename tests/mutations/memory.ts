@@ -139,6 +139,11 @@ export const memoryMutations: readonly Mutation[] = [
     ["    if (stream !== null) stream.retain();\n", "", "A stream is destroyed before memory is freed on it."],
     ["    freeIfDropped(this, state);\n", "", "A buffer that is dropped without being closed is never freed."],
     [
+      "{ owner: ownBuffer(array) }",
+      "{ owner: array }",
+      "An array that was transferred is copied from memory that is gone.",
+    ],
+    [
       "buffer.#borrowedHome = stream ?? device.defaultStream;",
       "buffer.#borrowedHome = stream ?? null;",
       "The next user of borrowed memory is not ordered after work enqueued on it.",
