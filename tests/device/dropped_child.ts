@@ -4,6 +4,7 @@ import { SimulatedDriver } from "../../src/public/sim.ts";
 import type { PtxKernel } from "../../src/ptx/mod.ts";
 import { Cuda, DeviceMemoryResource, type Kernel } from "../../mod.ts";
 import type { CudaGraphExec } from "../../src/public/cuda.ts";
+import { libc } from "../../src/ffi/libc.ts";
 import { switchWorkStream } from "../../src/python/current_work_streams.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import type { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
@@ -96,11 +97,29 @@ many(() => {
 await note("graphs");
 
 const before = unloaded;
+const memory = libc().loading;
+const blocks = new Set<bigint>();
+Object.defineProperty(libc(), "loading", {
+  value: {
+    ...memory,
+    calloc: (count: bigint, bytes: bigint) => {
+      const block = memory.calloc(count, bytes);
+      blocks.add(block);
+      return block;
+    },
+    free: (block: bigint) => {
+      blocks.delete(block);
+      memory.free(block);
+    },
+  },
+});
 many(() => {
   launched++;
   device.loadPtx("anything").kernel("stub").launch(home, 1, 1, []);
 });
 await note("programs", () => unloaded - before >= count);
+Object.defineProperty(libc(), "loading", { value: memory });
+results["programs' memory for arguments is freed"] = blocks.size < count / 2; // the library keeps some for its own
 results["programs unloaded"] = unloaded - before;
 results["before their kernels were over"] = unloadedEarly;
 

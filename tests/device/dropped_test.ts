@@ -27,6 +27,7 @@ const expected = {
   "pools": nothing,
   "graphs": nothing,
   "programs": nothing,
+  "programs' memory for arguments is freed": true,
   "programs unloaded": 20,
   "before their kernels were over": 0,
   // Every other buffer has its own stream, the others their own pools; each graph has a buffer, too; and Python has a

@@ -133,7 +133,7 @@ export const deviceKernelMutations: readonly Mutation[] = [
   ]),
   ...law("device/Program.constructor", [
     [
-      "    closeIfDropped(this, stateOf(device, this.#references));\n",
+      "    closeIfDropped(this, stateOf(device, this.#references, this.#slots));\n",
       "",
       "Programs that are dropped without being closed pile up.",
     ],
@@ -169,6 +169,11 @@ export const deviceKernelMutations: readonly Mutation[] = [
     ["device.withContext(() => driver.module.cuModuleUnload(handle))", "0", "Loaded code piles up."],
   ]),
   ...law("device/stateOf", [
+    [
+      "      for (const one of slots) one.close(); // the driver has copied what it was passed\n",
+      "",
+      "Memory for the arguments of programs that are dropped piles up.",
+    ],
     [
       "atRest(device).finally(() => references.close())",
       "Promise.resolve(references.close())",

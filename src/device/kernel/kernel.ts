@@ -62,6 +62,8 @@ export class Kernel {
   readonly name: string;
   readonly #handle: bigint;
   readonly #retainCode: () => Disposable;
+  /** The slots of all kernels of the program, which closes them if they are dropped with it. */
+  readonly #allSlots: Set<ArgumentSlots>;
   #slots: ArgumentSlots | undefined;
   #sizes: readonly number[] | null | undefined;
   #parameters: readonly KernelParameter[] | null | undefined;
@@ -75,13 +77,21 @@ export class Kernel {
    * Use {@linkcode Program.kernel}.
    *
    * @param retainCode keeps the code loaded until its result is disposed
+   * @param allSlots gets the memory for arguments as long as it is not freed
    */
-  constructor(device: CudaDevice, name: string, handle: bigint, retainCode: () => Disposable) {
+  constructor(
+    device: CudaDevice,
+    name: string,
+    handle: bigint,
+    retainCode: () => Disposable,
+    allSlots: Set<ArgumentSlots>,
+  ) {
     checkMade(retainCode, "Kernel", "program.kernel(name)");
     this.device = device;
     this.name = name;
     this.#handle = handle;
     this.#retainCode = retainCode;
+    this.#allSlots = allSlots;
   }
 
   /**
@@ -232,9 +242,17 @@ export class Kernel {
       throw new TypeError(`Cannot launch ${this.name} while the arguments of a launch of it are read`);
     }
     if (this.#slots !== undefined && this.#slots.capacity >= count) return this.#slots;
-    this.#slots?.close();
+    this.#closeSlots();
     this.#slots = new ArgumentSlots(Math.max(16, count));
+    this.#allSlots.add(this.#slots);
     return this.#slots;
+  }
+
+  #closeSlots(): void {
+    if (this.#slots === undefined) return;
+    this.#allSlots.delete(this.#slots);
+    this.#slots.close();
+    this.#slots = undefined;
   }
 
   #launchWithin(shape: LaunchShape, sharedBytes: number, stream: bigint, pointers: bigint): number {
@@ -274,9 +292,7 @@ export class Kernel {
   /** Frees the memory used by launches. Called by the program. */
   close(): void {
     this.#closed = true;
-    if (this.#isWriting) return;
-    this.#slots?.close();
-    this.#slots = undefined;
+    if (!this.#isWriting) this.#closeSlots();
   }
 
   static {

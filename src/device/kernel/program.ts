@@ -23,6 +23,7 @@ import { besideCaptures } from "../relaxed_capture.ts";
 import { closeIfDropped, type DroppedState } from "../finalizer.ts";
 import { ReferenceCount } from "../reference_count.ts";
 import { Kernel } from "./kernel.ts";
+import type { ArgumentSlots } from "./kernel_arguments.ts";
 
 /** Options of {@linkcode CudaDevice.compile}. */
 export interface CompileOptions {
@@ -41,6 +42,8 @@ export class Program {
   readonly #handle: bigint;
   readonly #references: ReferenceCount;
   readonly #kernels = new Map<string, Kernel>();
+  /** Memory of its kernels for arguments. */
+  readonly #slots = new Set<ArgumentSlots>();
 
   // law device/Program.constructor: device/dropped, sim/kernels, device/kernel/kernel, sim/behaviours
   private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
@@ -50,7 +53,7 @@ export class Program {
       const handle = load(device, code);
       return [handle, new ReferenceCount(() => unload(device, handle, retained))];
     });
-    closeIfDropped(this, stateOf(device, this.#references));
+    closeIfDropped(this, stateOf(device, this.#references, this.#slots));
   }
 
   /** Compiles CUDA C++ for a device. Use {@linkcode CudaDevice.compile}. */
@@ -103,7 +106,7 @@ export class Program {
       const code = this.device.withContext(find);
       if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);
       checkCuda(driver, `cuModuleGetFunction of ${name}`, code);
-      kernel = new Kernel(this.device, name, out.value, () => this.#references.retained());
+      kernel = new Kernel(this.device, name, out.value, () => this.#references.retained(), this.#slots);
       this.#kernels.set(name, kernel);
     }
     return kernel;
@@ -160,7 +163,7 @@ function unload(device: CudaDevice, handle: bigint, retained: Disposable): void 
 
 // law device/stateOf: device/dropped
 /** The state that unloads a program which was dropped with its kernels. One of them may be running, on any stream. */
-function stateOf(device: CudaDevice, references: ReferenceCount): DroppedState {
+function stateOf(device: CudaDevice, references: ReferenceCount, slots: Iterable<ArgumentSlots>): DroppedState {
   return {
     kind: "Program",
     driver: device.driver,
@@ -168,6 +171,7 @@ function stateOf(device: CudaDevice, references: ReferenceCount): DroppedState {
       return references.isClosed;
     },
     close() {
+      for (const one of slots) one.close(); // the driver has copied what it was passed
       const end = atRest(device).finally(() => references.close());
       end.catch((error) => reportUncaught("unloading a Program that was collected", error));
     },
