@@ -12,6 +12,12 @@ import { orderStreams } from "../order/mod.ts";
 /** Frees memory. `argument` is the value that the buffer was made with. */
 export type Free = (ptr: bigint, stream: CudaStream | null, argument: unknown) => void;
 
+/** Another buffer. */
+interface Lender {
+  pin(): void;
+  unpin(): void;
+}
+
 /** All that freeing a buffer needs, with no reference back to the buffer. */
 export interface BufferState extends FinalizerState {
   readonly ptr: bigint;
@@ -27,6 +33,11 @@ export interface BufferState extends FinalizerState {
   stream: CudaStream | null;
   /** What keeps foreign memory alive until it is freed. */
   owner: unknown;
+  /**
+   * The buffer whose memory this is a part of, pinned as often as this one; null if it is no other's. Undefined before
+   * the first pin.
+   */
+  lender: Lender | null | undefined;
   /** How often the memory is pinned. */
   pins: number;
   /** Whether the buffer is closed, or was collected. */
@@ -89,6 +100,17 @@ function freeNow(state: BufferState): void {
   }
 }
 
+// law memory/unpin: memory/memory_buffer, memory/collection, memory/lender
+/** Ends one pin of memory. */
+export function unpin(state: BufferState): void {
+  state.pins--;
+  try {
+    freeIfUnused(state);
+  } finally {
+    state.lender?.unpin();
+  }
+}
+
 // law memory/moveHome: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
 //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
 //   memory/memory_programs
@@ -123,7 +145,6 @@ export class Pin implements Disposable {
     const state = this.#state;
     if (state === null) return;
     this.#state = null;
-    state.pins--;
-    freeIfUnused(state);
+    unpin(state);
   }
 }

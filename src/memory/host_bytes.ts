@@ -22,6 +22,12 @@ export function bytesOf(buffer: MemoryBuffer, ptr: bigint): Uint8Array<ArrayBuff
   return bytes;
 }
 
+// law memory/lenderOfBytes: memory/lender
+/** The buffer whose memory an ArrayBuffer is over, if {@linkcode bytesOf} or {@linkcode placeOf} made it; else null. */
+export function lenderOfBytes(memory: ArrayBuffer): MemoryBuffer | null {
+  return buffers.get(memory) ?? null;
+}
+
 /** The arrays over parts of buffers that are larger than any array, by where they begin. */
 const parts = new WeakMap<MemoryBuffer, Map<number, ArrayBuffer>>();
 

@@ -18,7 +18,7 @@ import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showByte
 import { type Allocation, checkAllocation } from "./allocation.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
-import { type BufferState, type Free, freeIfDropped, freeIfUnused, moveHome, Pin } from "./buffer_state.ts";
+import { type BufferState, type Free, freeIfDropped, freeIfUnused, moveHome, Pin, unpin } from "./buffer_state.ts";
 import {
   addressOfArray,
   addressWithin,
@@ -26,7 +26,7 @@ import {
   fromPointerOptionNames,
   type FromPointerOptions,
 } from "./foreign_memory.ts";
-import { bytesOf, emptyParts, endsWithWorker } from "./host_bytes.ts";
+import { bytesOf, emptyParts, endsWithWorker, lenderOfBytes } from "./host_bytes.ts";
 import {
   checkFill,
   copyBytes,
@@ -124,8 +124,8 @@ export class MemoryBuffer {
     this.driven = device;
     if (stream !== null) stream.retain();
     const driver = device === null ? null : device.driver;
-    const retained = null;
-    this.#state = { ptr, size, free, argument, driver, retained, stream, owner, pins: 0, closed: false };
+    const [retained, lender] = [null, undefined];
+    this.#state = { ptr, size, free, argument, driver, retained, stream, owner, lender, pins: 0, closed: false };
   }
 
   /**
@@ -235,7 +235,8 @@ export class MemoryBuffer {
     return MemoryBuffer.fromOwner(addressWithin(owner, byteOffset, size), size, null, owner);
   }
 
-  /** The memory of a typed array, which lives as long as the array, unless that is transferred. */
+  // law memory/MemoryBuffer.over: memory/lender
+  /** The memory of a typed array, which lives as long as its ArrayBuffer, unless that is transferred. */
   static #over(array: ArrayBufferView): MemoryBuffer {
     return MemoryBuffer.fromPointer(addressOfArray(array), ownLength(array), { owner: ownBuffer(array) });
   }
@@ -380,8 +381,9 @@ export class MemoryBuffer {
 
   /**
    * The bytes of host-accessible memory, without a copy. The array keeps the buffer from being collected; closing the
-   * buffer empties the array (its length becomes 0), so that it cannot reach freed memory. Do not transfer the array to
-   * another thread: closing the buffer could not empty it there.
+   * buffer empties the array (its length becomes 0), so that it cannot reach freed memory. What uses the array then, as
+   * a copy on a stream, an export or a message may, has pinned the buffer. Do not transfer the array to another thread:
+   * closing the buffer could not empty it there.
    *
    * @throws {TypeError} for device memory, which the host cannot read
    * @throws {RangeError} if it is larger than any array of this runtime: in Bun, than 4 GiB. Make a buffer of a part of
@@ -490,7 +492,7 @@ export class MemoryBuffer {
 
   // law memory/MemoryBuffer.pin: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
   //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
-  //   memory/memory_programs
+  //   memory/memory_programs, memory/lender
   /**
    * Pins the memory: its address stays valid, even if the buffer is closed meanwhile, until `unpin` is called once.
    * Exports do this for their consumers.
@@ -498,14 +500,16 @@ export class MemoryBuffer {
    * @throws {TypeError} if the buffer is closed
    */
   pin(): void {
-    if (this.#state.closed) throw this.#closed("pin");
-    this.#state.pins++;
+    const state = this.#state;
+    if (state.closed) throw this.#closed("pin");
+    if (state.lender === undefined) state.lender = lenderOf(state.owner);
+    state.lender?.pin(); // first: it may be closed
+    state.pins++;
   }
 
   /** Ends one {@linkcode MemoryBuffer.pin}. */
   unpin(): void {
-    this.#state.pins--;
-    freeIfUnused(this.#state);
+    unpin(this.#state);
   }
 
   // law memory/MemoryBuffer.close: sim/behaviours, memory/memory_buffer, memory/cuda_core_buffer,
@@ -560,6 +564,13 @@ export class MemoryBuffer {
       return `${describeBuffer(buffer)}${home}${buffer.isClosed ? ", closed" : ""}`;
     });
   }
+}
+
+// law memory/lenderOf: memory/lender
+/** The buffer whose memory another one is over, as far as its owner tells; null if it is no other's. */
+function lenderOf(owner: unknown): MemoryBuffer | null {
+  if (owner instanceof MemoryBuffer) return owner;
+  return owner instanceof ArrayBuffer ? lenderOfBytes(owner) : null;
 }
 
 function isGone(device: CudaDevice): TypeError {

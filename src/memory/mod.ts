@@ -22,7 +22,7 @@ export {
   SynchronousMemoryResource,
 } from "./driver_memory_resource.ts";
 export { addressWithin, type FromPointerOptions, noAddress } from "./foreign_memory.ts";
-export { fitsArray, partOf, placeOf } from "./host_bytes.ts";
+export { fitsArray, lenderOfBytes, partOf, placeOf } from "./host_bytes.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resource.ts";
 export type { ImportBufferOptions } from "./import_buffer.ts";
 export { exactPtrOf, MemoryBuffer } from "./memory_buffer.ts";

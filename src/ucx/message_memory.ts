@@ -5,10 +5,10 @@
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
 import { byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
-import { type MemoryArgument, ownBuffer, resizableBufferError } from "../ffi/mod.ts";
+import { ffiPort, type MemoryArgument, ownBuffer, ownOffset, resizableBufferError } from "../ffi/mod.ts";
 import { checkBoolean, none } from "../layout/mod.ts";
 import { captureOf, type CudaStream } from "../device/mod.ts";
-import { MemoryBuffer, noAddress } from "../memory/mod.ts";
+import { lenderOfBytes, MemoryBuffer, noAddress } from "../memory/mod.ts";
 import { type ForeignArray, StridedMemoryView } from "../view/mod.ts";
 import { useGpu } from "./gpu_context.ts";
 import { checkKnown, packedOn, typeOf } from "./memory_route.ts";
@@ -40,7 +40,7 @@ export interface TakeOptions {
   readonly copy?: boolean;
 }
 
-// law ucx/takeBytes: ucx/transferred
+// law ucx/takeBytes: ucx/transferred, ucx/lent_memory
 /** Takes JavaScript's own memory, whose `buffer` has been read: until then the engine may still move it. */
 function takeBytes(
   memory: Memory,
@@ -60,8 +60,26 @@ function takeBytes(
     return null;
   }
   if (buffer.resizable) throw resizableBufferError();
-  memory.useOwn(what as MemoryArgument);
+  const lender = lenderOfBytes(buffer);
+  if (lender === null) memory.useOwn(what as MemoryArgument);
+  else takeLent(memory, what as MemoryArgument, buffer, lender);
   return null;
+}
+
+// law ucx/takeLent: ucx/lent_memory
+/** Takes what `bytes()` of a buffer returned, which closing the buffer would free. */
+function takeLent(memory: Memory, what: MemoryArgument, buffer: ArrayBuffer, lender: MemoryBuffer): void {
+  memory.pin = lender.pinned();
+  memory.address = ffiPort().addressOf(buffer) + (ArrayBuffer.isView(what) ? BigInt(ownOffset(what)) : 0n);
+  memory.bytes = lengthOf(what);
+  memory.memoryType = UCS_MEMORY_TYPE.HOST;
+  noteOwner(memory, lender);
+}
+
+// law ucx/noteOwner: ucx/lent_memory
+/** Has JavaScript's own memory watched that a buffer is over: its pin does not keep that from being transferred. */
+function noteOwner(memory: Memory, { owner }: MemoryBuffer): void {
+  if (memory.bytes > 0 && owner instanceof ArrayBuffer && lenderOfBytes(owner) === null) memory.lent = owner;
 }
 
 // law ucx/takeMemory: ucx/order, ucx/programs, ucx/message_memory
@@ -138,6 +156,7 @@ function takeBuffer(
     takeStaged(memory, pin, buffer.stream, ptr, piece, doing);
     return null; // the copy follows the stream's earlier work, and UCX uses other memory
   }
+  noteOwner(memory, buffer);
   memory.address = ptr;
   memory.memoryType = memoryType;
   return buffer;

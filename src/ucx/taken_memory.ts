@@ -26,6 +26,8 @@ export class TakenMemory {
   copy: PendingCopy | null = null;
   /** Copies `bytes` received bytes to the memory given, if UCX uses other memory. */
   landing: ((bytes: number) => PendingCopy) | null = null;
+  /** JavaScript's own memory that was given as a buffer or a view, whose pin does not keep it from being transferred. */
+  lent: ArrayBuffer | null = null;
   /** The count passed to UCX: bytes, or pieces if it is a list. */
   count = 0n;
   #own: MemoryArgument | null = null;
@@ -79,26 +81,27 @@ export class TakenMemory {
     this.count = BigInt(count);
   }
 
-  // law ucx/TakenMemory.isTransferred: ucx/transferred
+  // law ucx/TakenMemory.isTransferred: ucx/transferred, ucx/lent_memory
   /**
    * Whether JavaScript has transferred it since it was taken: it then belongs to another ArrayBuffer, or another
    * thread.
    */
   get isTransferred(): boolean {
     const own = this.#own;
-    if (own === null) return this.pin?.pieces?.some(({ isTransferred }) => isTransferred) === true;
-    return bufferOf(own).byteLength === 0; // a DataView would throw
+    if (own !== null) return bufferOf(own).byteLength === 0; // a DataView would throw
+    if (this.lent !== null) return this.lent.byteLength === 0;
+    return this.pin?.pieces?.some(({ isTransferred }) => isTransferred) === true;
   }
 
-  // law ucx/TakenMemory.watch: ucx/buffers_in_use, ucx/transferred
+  // law ucx/TakenMemory.watch: ucx/buffers_in_use, ucx/transferred, ucx/lent_memory
   /** Has `buffers` watch the JavaScript memory in it, if there is any, until it is released. */
   watch(buffers: BuffersInUse): void {
-    const own = this.#own;
-    if (own !== null) this.#watched ??= buffers.use(bufferOf(own));
+    const buffer = this.#own === null ? this.lent : bufferOf(this.#own);
+    if (buffer !== null) this.#watched ??= buffers.use(buffer);
     else this.pin?.pieces?.forEach((piece) => piece.watch(buffers));
   }
 
-  // law ucx/TakenMemory.release: ucx/unclosed
+  // law ucx/TakenMemory.release: ucx/unclosed, ucx/lent_memory
   /** Releases the memory. */
   release(): void {
     const { pin } = this;
@@ -109,6 +112,7 @@ export class TakenMemory {
     this.pack = null;
     this.copy = null;
     this.landing = null;
+    this.lent = null;
     this.#own = null;
     pin?.[Symbol.dispose]();
   }

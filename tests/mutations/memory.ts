@@ -73,11 +73,26 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("memory/Pin.Symbol.dispose", [
     ["    this.#state = null;\n", "", "A second release frees memory that another consumer uses."],
+    ["    unpin(state);\n", "", "Memory that is closed before its consumer releases it is never freed."],
+  ]),
+  ...law("memory/unpin", [
+    ["  state.pins--;\n", "", "Memory that was exported is never freed."],
+    ["    freeIfUnused(state);\n", "", "Memory that was exported is never freed."],
+    ["    state.lender?.unpin();\n", "", "Memory is never freed once a part of it was exported."],
+  ]),
+  ...law("memory/lenderOfBytes", [
+    ["buffers.get(memory) ?? null", "null", "A buffer is freed while a stream copies its bytes."],
+  ]),
+  ...law("memory/lenderOf", [
+    ["  if (owner instanceof MemoryBuffer) return owner;\n", "", "A buffer is freed while a part of it is exported."],
     [
-      "\n    state.pins--;\n    freeIfUnused(state);\n",
-      "      state.pins--;\n",
-      "Memory that is closed before its consumer releases it is never freed.",
+      "owner instanceof ArrayBuffer ? lenderOfBytes(owner) : null",
+      "null",
+      "A buffer is freed while a view of its bytes is.",
     ],
+  ]),
+  ...law("memory/MemoryBuffer.over", [
+    ["{ owner: ownBuffer(array) }", "{ owner: array }", "A buffer is freed while a stream copies to its bytes."],
   ]),
   ...law("memory/checkRange", [
     ["!Number.isSafeInteger(size) || size < 0) throw", "false) throw", "An invalid size is accepted."],
@@ -193,15 +208,10 @@ export const memoryMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/MemoryBuffer.pin", [
-    ['    if (this.#state.closed) throw this.#closed("pin");\n', "", "Freed memory is exported."],
-    ["    this.#state.pins++;\n", "", "Memory is freed while a consumer still uses it."],
-    ["state.pins--;\n", "", "Memory that was exported is never freed."],
-    ["    this.#state.pins--;\n", "", "Memory that was exported is never freed."],
-    [
-      "    this.#state.pins--;\n    freeIfUnused(this.#state);\n",
-      "    this.#state.pins--;\n",
-      "Memory that was exported is never freed.",
-    ],
+    ['    if (state.closed) throw this.#closed("pin");\n', "", "Freed memory is exported."],
+    ["    state.pins++;\n", "", "Memory is freed while a consumer still uses it."],
+    ["    state.lender?.pin(); // first: it may be closed\n", "", "A buffer is freed while its bytes are in use."],
+    ["    unpin(this.#state);\n", "", "Memory that was exported is never freed."],
   ]),
   ...law("memory/MemoryBuffer.close", [
     ["    emptyParts(this);\n", "", "Closing a large buffer leaves arrays over its memory."],

@@ -1040,6 +1040,7 @@ export const ucxMutations: readonly Mutation[] = [
     [" + BigInt(ownOffset(own))", "", "A part of an array is mistaken for its start."],
   ]),
   ...law("ucx/TakenMemory.isTransferred", [
+    ["return this.lent.byteLength === 0;", "return false;", "A view is sent from memory of another thread."],
     ["return bufferOf(own).byteLength === 0;", "return false;", "Received data is read from the wrong memory."],
     [
       "this.pin?.pieces?.some(({ isTransferred }) => isTransferred) === true",
@@ -1048,6 +1049,11 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/TakenMemory.watch", [
+    [
+      "? this.lent : ",
+      "? null : ",
+      "A view is received into although its memory was transferred while the worker slept.",
+    ],
     [
       "else this.pin?.pieces?.forEach((piece) => piece.watch(buffers));",
       "",
@@ -1071,8 +1077,20 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/TakenMemory.release", [
     ["    watched?.among.free(watched);\n", "", "Memory of a receive is kept, and asked at each wakeup, for ever."],
     ["    this.#own = null;\n", "", "Memory of a receive is kept as long as the worker."],
+    ["    this.lent = null;\n", "", "A message fails because an earlier one's memory was transferred."],
+  ]),
+  ...law("ucx/takeLent", [
+    ["  memory.pin = lender.pinned();\n", "", "UCX writes to memory of a buffer that was closed."],
+    ["BigInt(ownOffset(what))", "0n", "A part of a buffer's bytes is mistaken for their start."],
+    ["  noteOwner(memory, lender);\n", "", "A buffer's bytes are sent from memory of another thread."],
+  ]),
+  ...law("ucx/noteOwner", [
+    ["memory.bytes > 0 && ", "", "An empty view cannot be sent."],
+    [" && lenderOfBytes(owner) === null", "", "A message fails if the buffer whose bytes it has is closed."],
+    ["memory.lent = owner;", "", "A view is sent from memory of another thread."],
   ]),
   ...law("ucx/takeBytes", [
+    ["if (lender === null) memory.useOwn", "memory.useOwn", "UCX writes to memory of a buffer that was closed."],
     [
       "  if (buffer.resizable) throw resizableBufferError();\n",
       "",
