@@ -26,7 +26,7 @@ export class TakenMemory {
   copy: PendingCopy | null = null;
   /** Copies `bytes` received bytes to the memory given, if UCX uses other memory. */
   landing: ((bytes: number) => PendingCopy) | null = null;
-  /** JavaScript's own memory that was given as a buffer or a view, whose pin does not keep it from being transferred. */
+  /** JavaScript's own memory, given as a buffer or a view: its pin does not keep it from being transferred. */
   lent: ArrayBuffer | null = null;
   /** The count passed to UCX: bytes, or pieces if it is a list. */
   count = 0n;
