@@ -25,6 +25,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
   "parts of CudaDriver and SimulateOptions, which are public as a whole": ["DriverGroups", "DriverTraits", "LoadPtx"],
   "given to constructors that only this package calls": [
     "Acceptor",
+    "ArgumentSlots",
     "ArrayHome",
     "DTypeSpec",
     "EndpointContext",
