@@ -137,6 +137,16 @@ export class CausalityChecker {
     state.touchByHost(call, start, start + bytes, writes);
   }
 
+  // law checker/CausalityChecker.newHostMemory: checker/new_host_memory
+  /**
+   * Notes ordinary host memory that is new. What was at its address was freed when the streams that used it had passed,
+   * which the program need not have waited for.
+   */
+  newHostMemory(address: bigint, bytes: number): void {
+    const start = Number(address);
+    if (Number.isSafeInteger(start + bytes)) this.#state.memory.newHostMemory(start, start + bytes);
+  }
+
   /** Notes the user's name for a stream. */
   nameStream(handle: bigint, name: string): void {
     this.#state.nameStream(handle, name);

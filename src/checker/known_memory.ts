@@ -156,6 +156,12 @@ export class KnownMemory {
     this.#allocations.add(allocation);
   }
 
+  // law checker/KnownMemory.newHostMemory: checker/new_host_memory
+  /** Notes that memory which the driver did not allocate is new. */
+  newHostMemory(start: number, end: number): void {
+    this.#foreign.forget(start, end);
+  }
+
   /** Notes that memory is freed. */
   free(freed: Freed): void {
     freed.allocation.freed = freed;

@@ -30,6 +30,7 @@ export {
   isHostObserved,
   isSimulated,
   noteHostAccess,
+  noteNewHostMemory,
   observeHost,
   observerOf,
 } from "./observer.ts";

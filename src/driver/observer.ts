@@ -25,6 +25,8 @@ export interface DriverObserver {
   orderedElsewhere(context: bigint, first: bigint, then: bigint): void;
   /** Notes that the host reads or writes memory directly. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void;
+  /** Notes ordinary host memory that is new: what was at its address before is freed, and so no longer in use. */
+  newHostMemory(address: bigint, bytes: number): void;
   /**
    * Notes that memory of another process was received: its contents are there for later work on a stream.
    *
@@ -93,4 +95,10 @@ export function noteHostAccess(address: bigint, bytes: number, writes: boolean, 
     if (one === undefined) observers.delete(reference);
     else one.hostAccess(address, bytes, writes, call);
   }
+}
+
+/** Notifies all observers of new ordinary host memory. */
+export function noteNewHostMemory(address: bigint, bytes: number): void {
+  if (bytes === 0) return;
+  for (const reference of observers) reference.deref()?.newHostMemory(address, bytes);
 }

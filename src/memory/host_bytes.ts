@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { ffiPort, tooLongForArray } from "../ffi/mod.ts";
+import { noteNewHostMemory } from "../driver/mod.ts";
+import { ffiPort, ownSize, tooLongForArray } from "../ffi/mod.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 
 /**
@@ -26,6 +27,20 @@ export function bytesOf(buffer: MemoryBuffer, ptr: bigint): Uint8Array<ArrayBuff
 /** The buffer whose memory an ArrayBuffer is over, if {@linkcode bytesOf} or {@linkcode placeOf} made it; else null. */
 export function lenderOfBytes(memory: ArrayBuffer): MemoryBuffer | null {
   return buffers.get(memory) ?? null;
+}
+
+/** ArrayBuffers whose memory the observers of the host know. */
+const noted = new WeakSet<ArrayBuffer>();
+
+// law memory/noteArrayBuffer: checker/new_host_memory
+/**
+ * Notes an ArrayBuffer, once, as new memory: if another one was at its address, that was collected. One over a buffer's
+ * memory is none.
+ */
+export function noteArrayBuffer(memory: ArrayBuffer): void {
+  if (noted.has(memory) || buffers.has(memory) || memory.resizable) return;
+  noted.add(memory);
+  noteNewHostMemory(ffiPort().addressOf(memory), ownSize(memory));
 }
 
 /** The arrays over parts of buffers that are larger than any array, by where they begin. */

@@ -11,7 +11,7 @@ import {
   type CudaStream,
   expectDevice,
 } from "../device/mod.ts";
-import { isSticky, observerOf } from "../driver/mod.ts";
+import { isHostObserved, isSticky, noteNewHostMemory, observerOf } from "../driver/mod.ts";
 import { exactAddress, ownBuffer, ownLength, ownSize } from "../ffi/mod.ts";
 import { type MemoryKind, noteClosed, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, giveName, nameOf, none, notMade, quoted, showAs, showBytes } from "../layout/mod.ts";
@@ -26,7 +26,7 @@ import {
   fromPointerOptionNames,
   type FromPointerOptions,
 } from "./foreign_memory.ts";
-import { bytesOf, emptyParts, endsWithWorker, lenderOfBytes } from "./host_bytes.ts";
+import { bytesOf, emptyParts, endsWithWorker, lenderOfBytes, noteArrayBuffer } from "./host_bytes.ts";
 import {
   checkFill,
   copyBytes,
@@ -101,7 +101,7 @@ export class MemoryBuffer {
 
   // law memory/MemoryBuffer.made: memory/memory_buffer, memory/cuda_core_buffer,
   //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
-  //   view/strided_memory_view, memory/memory_programs
+  //   view/strided_memory_view, memory/memory_programs, checker/new_host_memory
   /** Separate parameters: an options object would be one more allocation per import. */
   private constructor(
     ptr: bigint,
@@ -138,6 +138,7 @@ export class MemoryBuffer {
     checkAllocation(allocation);
     const { ptr, size, device, kind, stream, owner, free, describe, pool } = allocation;
     const here = kind ?? (device === null ? "host" : "device");
+    if (here === "host") noteNewHostMemory(ptr, size);
     return new MemoryBuffer(ptr, size, device, here, stream, owner, free, undefined, describe, pool ?? null).#owned();
   }
 
@@ -215,6 +216,7 @@ export class MemoryBuffer {
   static fromOwner(ptr: bigint, size: number, device: CudaDevice | null, owner: unknown): MemoryBuffer {
     if (device !== null && device.isGone) throw isGone(device);
     const kind = device === null ? "host" : "device";
+    if (isHostObserved() && owner instanceof ArrayBuffer) noteArrayBuffer(owner);
     return new MemoryBuffer(ptr, size, device, kind, null, owner, freeNothing, undefined, undefined, null);
   }
 

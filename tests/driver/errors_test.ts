@@ -124,6 +124,7 @@ function observing(inner: CudaDriver, seen: Access[]): DriverObserver {
     orderedElsewhere: () => {},
     received: () => {},
     hostAccess: (...access) => void seen.push(access),
+    newHostMemory: () => {},
     closedByUser: () => {},
     nameStream: () => {},
     nameMemory: () => {},

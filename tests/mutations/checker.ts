@@ -147,6 +147,12 @@ export const checkerMutations: readonly Mutation[] = [
       "An order that Python has made is recorded in reverse.",
     ],
   ]),
+  ...law("checker/CausalityChecker.newHostMemory", [
+    ["this.#state.memory.newHostMemory(start, start + bytes);", "{}", "New memory is reported to be in use."],
+  ]),
+  ...law("checker/KnownMemory.newHostMemory", [
+    ["    this.#foreign.forget(start, end);\n", "", "New memory is reported to be in use."],
+  ]),
   ...law("checker/CausalityChecker.hostAccess", [
     ["state.isLost || ", "", "A lost Cuda still reports uses of memory that is gone."],
   ]),

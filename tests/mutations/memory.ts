@@ -83,6 +83,15 @@ export const memoryMutations: readonly Mutation[] = [
   ...law("memory/lenderOfBytes", [
     ["buffers.get(memory) ?? null", "null", "A buffer is freed while a stream copies its bytes."],
   ]),
+  ...law("memory/noteArrayBuffer", [
+    ["noted.has(memory) || ", "", "A race is missed if there is another view of the array."],
+    ["buffers.has(memory) || ", "", "A race is missed if a buffer's bytes are viewed."],
+    [
+      "  noteNewHostMemory(ffiPort()",
+      "  void (ffiPort()",
+      "An array at the place of another is reported to be in use.",
+    ],
+  ]),
   ...law("memory/lenderOf", [
     ["  if (owner instanceof MemoryBuffer) return owner;\n", "", "A buffer is freed while a part of it is exported."],
     [
@@ -151,6 +160,12 @@ export const memoryMutations: readonly Mutation[] = [
     ["= ++lastId;", "= 1;", "Tests that compare arrays field by field pass, whatever the arrays contain."],
   ]),
   ...law("memory/MemoryBuffer.made", [
+    ['    if (here === "host") noteNewHostMemory(ptr, size);\n', "", "New memory is reported to be in use."],
+    [
+      "    if (isHostObserved() && owner instanceof ArrayBuffer) noteArrayBuffer(owner);\n",
+      "",
+      "As above, of an array.",
+    ],
     ["    if (stream !== null) stream.retain();\n", "", "A stream is destroyed before memory is freed on it."],
     ["    freeIfDropped(this, state);\n", "", "A buffer that is dropped without being closed is never freed."],
     [
