@@ -363,13 +363,12 @@ export class OperationPool {
     operation.isDone = false;
     operation.isAbandoned = false;
     operation.isWaitedFor = false;
-    operation.failure = null;
     operation.isList = false;
     operation.onlyTag = null;
     return operation;
   }
 
-  // law ucx/OperationPool.returnToPool: ucx/endpoint
+  // law ucx/OperationPool.returnToPool: ucx/operation, ucx/endpoint
   /** Takes back an operation that UCX is done with, or has never seen. */
   returnToPool(operation: Operation): void {
     operation.owner = null;
@@ -377,6 +376,7 @@ export class OperationPool {
     operation.reject = null;
     operation.disarm = null;
     operation.unblocked = null;
+    operation.failure = null; // V8 keeps the objects whose methods were on its stack: the worker among them
     operation.foreign = 0n;
     this.#free.push(operation);
   }

@@ -1156,6 +1156,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["    operation.isAbandoned = false;\n", "", "An operation is returned to the pool while it is still awaited."],
   ]),
   ...law("ucx/OperationPool.returnToPool", [
+    ["    operation.failure = null;", "", "A worker is never collected once a copy to received memory has failed."],
     ["    operation.foreign = 0n;\n", "", "A UCX request is freed twice."],
   ]),
   ...law("ucx/OperationPool.next", [

@@ -1,5 +1,5 @@
 /** Operations in native memory: the parameters UCX reads, and that each leaves the ring once, in completion order. */
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { libc as tables } from "../../bindings/libc.ts";
 import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
@@ -9,8 +9,11 @@ import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
 import { isUnambiguous, type Operation, OperationPool } from "../../src/ucx/operation.ts";
+import { Progress } from "../../src/ucx/progress.ts";
+import { collectGarbage } from "../support/collect.ts";
 import { FailingCalls } from "../support/failing_calls.ts";
 import { check, fc } from "../support/property.ts";
+import { scriptedResources, ScriptedUcp } from "./scripted_ucp.ts";
 
 const { NO_IMM_CMPL } = UCP_OP_ATTR_FLAG;
 const { request, cb, user_data, memory_type, flags } = UCP_REQUEST_PARAM_FIELD;
@@ -166,4 +169,30 @@ test("where there is no memory for further operations, those that there are comp
   }
   assert(begun.every((operation) => operations.next() === operation));
   operations.close();
+});
+
+// In V8 an error keeps the objects whose methods were on the stack.
+test("an operation that has failed keeps no worker from being collected", async () => {
+  const workers = await Promise.all(Array.from({ length: 20 }, async () => {
+    const ucp = new ScriptedUcp();
+    const resources = scriptedResources(ucp);
+    const progress = new Progress(resources, "event", null);
+    const operation = resources.operations.take();
+    operation.landing = () => {
+      throw new TypeError("no copy");
+    };
+    operation.bytes = 8;
+    operation.prepare("tagged", 0);
+    progress.begun(operation, BigInt(ucp.functions.tag.ucp_tag_recv_nbx(1n, 8n, 8n, 0n, 0n, operation.parameters)));
+    const failed = assertRejects(() => progress.settled(operation), TypeError, "no copy");
+    ucp.finish(1, 0, 8);
+    progress.poll();
+    await failed;
+    progress.stop(new TypeError("over"));
+    return { resources, progress: new WeakRef(progress) }; // its resources outlive a worker that was dropped
+  }));
+  const left = () => workers.filter(({ progress }) => progress.deref() !== undefined).length;
+  for (let i = 0; i < 20 && left() > 10; i++) await collectGarbage();
+  assert(left() <= 10, `${left()} of 20 are left`); // the stack may hold a few
+  for (const { resources } of workers) resources.operations.close();
 });
