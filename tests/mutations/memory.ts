@@ -164,15 +164,10 @@ export const memoryMutations: readonly Mutation[] = [
     [
       "    if (isHostObserved() && owner instanceof ArrayBuffer) noteArrayBuffer(owner);\n",
       "",
-      "As above, of an array.",
+      "A new array is reported to be in use.",
     ],
     ["    if (stream !== null) stream.retain();\n", "", "A stream is destroyed before memory is freed on it."],
     ["    freeIfDropped(this, state);\n", "", "A buffer that is dropped without being closed is never freed."],
-    [
-      "{ owner: ownBuffer(array) }",
-      "{ owner: array }",
-      "An array that was transferred is copied from memory that is gone.",
-    ],
     [
       "buffer.#borrowedHome = stream ?? device.defaultStream;",
       "buffer.#borrowedHome = stream ?? null;",

@@ -256,7 +256,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["      if (found) python.release(item);\n", "", "Items that are tested for are never freed."],
   ]),
   ...law("python/setAttribute", [
-    ["    python.release(made);\n", "", "Values that are set as attributes are never freed."],
+    ["  python.release(value);\n", "", "Values that are set as attributes are never freed."],
   ]),
   ...law("python/itemFor", [
     [
