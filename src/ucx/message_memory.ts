@@ -53,7 +53,8 @@ function takeBytes(
     throw new TypeError(`Cannot ${doing} memory that was transferred: it has another owner now.`);
   }
   // From here on its buffer is an ArrayBuffer.
-  if (lengthOf(what as MemoryArgument) === 0) {
+  const bytes = lengthOf(what as MemoryArgument);
+  if (bytes === 0) {
     memory.address = 0n;
     memory.bytes = 0;
     memory.memoryType = UCS_MEMORY_TYPE.HOST;
@@ -61,17 +62,23 @@ function takeBytes(
   }
   if (buffer.resizable) throw resizableBufferError();
   const lender = lenderOfBytes(buffer);
-  if (lender === null) memory.useOwn(what as MemoryArgument);
-  else takeLent(memory, what as MemoryArgument, buffer, lender);
+  if (lender === null) memory.useOwn(what as MemoryArgument, buffer, bytes);
+  else takeLent(memory, what as MemoryArgument, buffer, bytes, lender);
   return null;
 }
 
 // law ucx/takeLent: ucx/lent_memory
 /** Takes what `bytes()` of a buffer returned, which closing the buffer would free. */
-function takeLent(memory: Memory, what: MemoryArgument, buffer: ArrayBuffer, lender: MemoryBuffer): void {
+function takeLent(
+  memory: Memory,
+  what: MemoryArgument,
+  buffer: ArrayBuffer,
+  bytes: number,
+  lender: MemoryBuffer,
+): void {
   memory.pin = lender.pinned();
   memory.address = ffiPort().addressOf(buffer) + (ArrayBuffer.isView(what) ? BigInt(ownOffset(what)) : 0n);
-  memory.bytes = lengthOf(what);
+  memory.bytes = bytes;
   memory.memoryType = UCS_MEMORY_TYPE.HOST;
   noteOwner(memory, lender);
 }

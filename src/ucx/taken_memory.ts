@@ -4,7 +4,7 @@
  * @module
  */
 import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
-import { ffiPort, type MemoryArgument, ownBuffer, ownLength, ownOffset, ownSize } from "../ffi/mod.ts";
+import { ffiPort, type MemoryArgument, ownLength, ownOffset, ownSize } from "../ffi/mod.ts";
 import type { BufferInUse, BuffersInUse } from "./buffers_in_use.ts";
 import type { PendingCopy } from "./pending_copies.ts";
 
@@ -26,7 +26,7 @@ export class TakenMemory {
   copy: PendingCopy | null = null;
   /** Copies `bytes` received bytes to the memory given, if UCX uses other memory. */
   landing: ((bytes: number) => PendingCopy) | null = null;
-  /** JavaScript's own memory, given as a buffer or a view: its pin does not keep it from being transferred. */
+  /** JavaScript's own memory, given as such, or as a buffer or a view: a pin does not keep it from being transferred. */
   lent: ArrayBuffer | null = null;
   /** The count passed to UCX: bytes, or pieces if it is a list. */
   count = 0n;
@@ -35,7 +35,7 @@ export class TakenMemory {
   #address = 0n;
   #bytes = 0;
 
-  /** JavaScript's own memory, if it is that. Functions that accept it need no address, which would be a new bigint. */
+  /** JavaScript's own memory, if it was given as such. Functions that accept it need no address, which would be a new bigint. */
   get own(): MemoryArgument | null {
     return this.#own;
   }
@@ -44,10 +44,9 @@ export class TakenMemory {
   /** @throws {TypeError} if it was transferred */
   get address(): bigint {
     const own = this.#own;
-    if (own === null) return this.#address;
+    if (own === null || this.lent === null) return this.#address;
     if (this.isTransferred) throw transferred();
-    if (!ArrayBuffer.isView(own)) return ffiPort().addressOf(own);
-    return ffiPort().addressOf(bufferOf(own)) + BigInt(ownOffset(own));
+    return ffiPort().addressOf(this.lent) + (ArrayBuffer.isView(own) ? BigInt(ownOffset(own)) : 0n);
   }
 
   set address(address: bigint) {
@@ -66,10 +65,11 @@ export class TakenMemory {
     this.count = BigInt(bytes);
   }
 
-  /** Uses JavaScript's own memory, which must not be empty: empty memory has no address. */
-  useOwn(own: MemoryArgument): void {
+  /** Uses JavaScript's own memory, of `bytes` bytes in `buffer`: not 0, since empty memory has no address. */
+  useOwn(own: MemoryArgument, buffer: ArrayBuffer, bytes: number): void {
     this.#own = own;
-    this.bytes = lengthOf(own);
+    this.lent = buffer;
+    this.bytes = bytes;
     this.memoryType = UCS_MEMORY_TYPE.HOST;
   }
 
@@ -87,8 +87,6 @@ export class TakenMemory {
    * thread.
    */
   get isTransferred(): boolean {
-    const own = this.#own;
-    if (own !== null) return bufferOf(own).byteLength === 0; // a DataView would throw
     if (this.lent !== null) return this.lent.byteLength === 0;
     return this.pin?.pieces?.some(({ isTransferred }) => isTransferred) === true;
   }
@@ -96,8 +94,7 @@ export class TakenMemory {
   // law ucx/TakenMemory.watch: ucx/buffers_in_use, ucx/transferred, ucx/lent_memory
   /** Has `buffers` watch the JavaScript memory in it, if there is any, until it is released. */
   watch(buffers: BuffersInUse): void {
-    const buffer = this.#own === null ? this.lent : bufferOf(this.#own);
-    if (buffer !== null) this.#watched ??= buffers.use(buffer);
+    if (this.lent !== null) this.#watched ??= buffers.use(this.lent);
     else this.pin?.pieces?.forEach((piece) => piece.watch(buffers));
   }
 
@@ -116,10 +113,6 @@ export class TakenMemory {
     this.#own = null;
     pin?.[Symbol.dispose]();
   }
-}
-
-function bufferOf(own: MemoryArgument): ArrayBuffer {
-  return ArrayBuffer.isView(own) ? ownBuffer(own) as ArrayBuffer : own;
 }
 
 /** Bytes of JavaScript's own memory. */

@@ -1037,11 +1037,10 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.#requestMemory.fill(0);", "", "A receive ends with the status of another operation that has failed."],
   ]),
   ...law("ucx/TakenMemory.address", [
-    [" + BigInt(ownOffset(own))", "", "A part of an array is mistaken for its start."],
+    ["ArrayBuffer.isView(own) ? BigInt(ownOffset(own)) : 0n", "0n", "A part of an array is mistaken for its start."],
   ]),
   ...law("ucx/TakenMemory.isTransferred", [
-    ["return this.lent.byteLength === 0;", "return false;", "A view is sent from memory of another thread."],
-    ["return bufferOf(own).byteLength === 0;", "return false;", "Received data is read from the wrong memory."],
+    ["return this.lent.byteLength === 0;", "return false;", "Received data is read from the wrong memory."],
     [
       "this.pin?.pieces?.some(({ isTransferred }) => isTransferred) === true",
       "false",
@@ -1050,8 +1049,8 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/TakenMemory.watch", [
     [
-      "? this.lent : ",
-      "? null : ",
+      "if (this.lent !== null) this.#watched ??= buffers.use(this.lent);",
+      "if (this.own !== null && this.lent !== null) this.#watched ??= buffers.use(this.lent);",
       "A view is received into although its memory was transferred while the worker slept.",
     ],
     [

@@ -52,15 +52,15 @@ const shapes = {
     operation.address = 64n;
   },
   whole: (operation: Operation, [buffer]: readonly ArrayBuffer[]) => {
-    if (buffer !== undefined) operation.useOwn(buffer);
+    if (buffer !== undefined) operation.useOwn(buffer, buffer, buffer.byteLength);
   },
   part: (operation: Operation, [buffer]: readonly ArrayBuffer[]) => {
-    if (buffer !== undefined) operation.useOwn(new DataView(buffer, 4));
+    if (buffer !== undefined) operation.useOwn(new DataView(buffer, 4), buffer, buffer.byteLength - 4);
   },
   list: (operation: Operation, buffers: readonly ArrayBuffer[]) => {
     const pieces = buffers.map((buffer) => {
       const piece = new TakenMemory();
-      piece.useOwn(new Uint8Array(buffer, 1, 3));
+      piece.useOwn(new Uint8Array(buffer, 1, 3), buffer, 3);
       return piece;
     });
     operation.pin = { pieces, [Symbol.dispose]: () => pieces.forEach((piece) => piece.release()) };
