@@ -26,7 +26,7 @@ export class TakenMemory {
   copy: PendingCopy | null = null;
   /** Copies `bytes` received bytes to the memory given, if UCX uses other memory. */
   landing: ((bytes: number) => PendingCopy) | null = null;
-  /** JavaScript's own memory, given as such, or as a buffer or a view: a pin does not keep it from being transferred. */
+  /** JavaScript's own memory, whatever it was given as: a buffer's pin does not keep it from being transferred. */
   lent: ArrayBuffer | null = null;
   /** The count passed to UCX: bytes, or pieces if it is a list. */
   count = 0n;
@@ -35,7 +35,10 @@ export class TakenMemory {
   #address = 0n;
   #bytes = 0;
 
-  /** JavaScript's own memory, if it was given as such. Functions that accept it need no address, which would be a new bigint. */
+  /**
+   * JavaScript's own memory, if it was given as such. Functions that accept it need no address, which would be a new
+   * bigint.
+   */
   get own(): MemoryArgument | null {
     return this.#own;
   }
