@@ -124,8 +124,19 @@ export class MemoryBuffer {
     this.driven = device;
     if (stream !== null) stream.retain();
     const driver = device === null ? null : device.driver;
-    const [retained, lender] = [null, undefined];
-    this.#state = { ptr, size, free, argument, driver, retained, stream, owner, lender, pins: 0, closed: false };
+    this.#state = {
+      ptr,
+      size,
+      free,
+      argument,
+      driver,
+      retained: null,
+      stream,
+      owner,
+      lender: undefined,
+      pins: 0,
+      closed: false,
+    };
   }
 
   /**

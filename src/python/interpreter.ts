@@ -693,7 +693,6 @@ export class Interpreter {
   // law python/isKeyed: python/conversions
   /** Whether an object is a mapping with no attributes beyond those of its class. */
   isKeyed(object: bigint): boolean {
-    if (this.api.objects.PyMapping_Check(object) === 0) return false; // no items at all, as most objects
     const kind = this.kindOf(object);
     if (kind === Kind.dict) return true;
     if (kind === Kind.list || kind === Kind.tuple) return false;

@@ -75,7 +75,9 @@ export function has(handle: Handle, name: string): boolean {
 
 /** Whether a name to set or delete is a key: of a mapping that has no attribute of this name. */
 function isKey(python: Interpreter, object: bigint, name: string): boolean {
-  return python.isKeyed(object) && python.api.objects.PyObject_HasAttr(object, python.name(name)) !== 1;
+  const { PyMapping_Check, PyObject_HasAttr } = python.api.objects;
+  if (PyMapping_Check(object) === 0) return false; // it has no items at all, as most objects
+  return python.isKeyed(object) && PyObject_HasAttr(object, python.name(name)) !== 1;
 }
 
 // law python/setAttribute: python/object, python/frame, python/leaks
