@@ -44,7 +44,7 @@ function run(folder: string, [executable = "", ...args]: readonly string[]): str
 }
 
 /**
- * What the rows took, by name: the first number behind it, inverted if more is better. Of two rows of a name, the first.
+ * What the rows took, by name: the first number behind it, inverted if more is better. Of two of a name, the first.
  */
 function rowsOf(output: string): Map<string, number> {
   const rows = new Map<string, number>();
